@@ -1,7 +1,7 @@
 // `npm run bench:external`: overlaps among 50,000 ranges, one change of a service among 1,000 and among 10,000, and Envoy's
 // resources of 1,000 external services before and after one more. Prints a table; --json FILE keeps it.
 
-import { parseRange } from '../src/base/ip.ts';
+import { parseRange } from '../src/base/net/ip.ts';
 import { OverlapIndex } from '../src/external/rules/overlaps.ts';
 import type { Rule } from '../src/external/rules/rule.ts';
 import { ServiceBook } from '../src/external/rules/service-book.ts';

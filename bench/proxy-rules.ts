@@ -1,8 +1,8 @@
 // Run by bench/proxy.ts inside a network namespace: loads rules of one layout, changes endpoints, and prints the times as
 // JSON. The rules stay in the namespace. Arguments: ours|other, number of services, number of changes.
 
-import { parseRange } from '../src/base/ip.ts';
 import { silentLog } from '../src/base/log.ts';
+import { parseRange } from '../src/base/net/ip.ts';
 import { collectGarbage } from '../src/base/real/collect-garbage.ts';
 import { createRealHost } from '../src/base/real/host.ts';
 import { createRealWorld } from '../src/base/real/world.ts';

@@ -5,7 +5,7 @@ import { createLog, type LogLevel, silentLog } from '../src/base/log.ts';
 import { type Agent, createAgent } from '../src/clusterset/agent/agent.ts';
 import { type ClusterSpec, clusterType } from '../src/clusterset/kinds/cluster.ts';
 import { type ClusterSetSpec, clusterSetType } from '../src/clusterset/kinds/cluster-set.ts';
-import type { Attributes } from '../src/home/request/access.ts';
+import type { Attributes } from '../src/home/model/access.ts';
 import type { Client } from '../src/kube/client/client.ts';
 import { namespaceType } from '../src/kube/objects/namespace.ts';
 import { type MayDo, SimHome } from './home.ts';

@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { stringify } from 'yaml';
 import type { Host } from '../src/base/host.ts';
 import { addClusterSetCommands } from '../src/cli/clusterset/index.ts';
-import { addDoctorCommand } from '../src/cli/doctor/command.ts';
+import { addDoctorCommand } from '../src/cli/health/command.ts';
 import { addTraceCommand } from '../src/cli/trace/command.ts';
 import type { ClusterSetDeps } from '../src/cli/with-home.ts';
 import { membershipRef } from '../src/clusterset/explain/consult.ts';

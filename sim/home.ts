@@ -11,11 +11,11 @@ import type { CustomResourceDefinition } from '../src/home/definitions/definitio
 import { kindsFromDefinition } from '../src/home/definitions/kind-of.ts';
 import { customResourceDefinitionKind } from '../src/home/kinds/custom-resource-definition.ts';
 import { builtinKinds } from '../src/home/kinds/index.ts';
-import type { Kind } from '../src/home/kinds/kind.ts';
-import type { Access, Attributes, User } from '../src/home/request/access.ts';
+import type { Access, Attributes, User } from '../src/home/model/access.ts';
+import type { Kind } from '../src/home/model/kind.ts';
+import { createMemoryStore } from '../src/home/open-store.ts';
 import type { LogStore } from '../src/home/store/log-store.ts';
 import { MemoryDisk } from '../src/home/store/memory-journal.ts';
-import { createMemoryStore } from '../src/home/store/open.ts';
 import { type Client, createClient } from '../src/kube/client/client.ts';
 import type { AnyObject } from '../src/kube/objects/object.ts';
 import { kindRules } from '../src/main/kind-rules.ts';

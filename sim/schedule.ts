@@ -7,7 +7,7 @@ import type { Random } from '../src/base/world.ts';
 import type { createAgent } from '../src/clusterset/agent/agent.ts';
 import type { ClusterSetSpec } from '../src/clusterset/kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
-import type { Attributes } from '../src/home/request/access.ts';
+import type { Attributes } from '../src/home/model/access.ts';
 import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { isPlacementStatus, memberNamespace, SimClusterSet, setName } from './clusterset.ts';
 import { agentOf, isWrite, LossyNetwork, quiet } from './lossy.ts';

@@ -102,6 +102,61 @@ const mayImport: Record<string, readonly string[]> = {
   gen: [],
 };
 
+// The order of the rooms inside a subject, lowest first: a room sees the ones before it, and those beside it on the same
+// line of the list are strangers. `.` stands for the files of the subject's own folder.
+const orders: Record<string, readonly (readonly string[])[]> = {
+  home: [
+    ['store', 'schema'],
+    ['model'],
+    ['messages'],
+    ['encoding'],
+    ['definitions', 'security'],
+    ['kinds'],
+    ['patches'],
+    ['verbs'],
+    ['watch'],
+    ['background'],
+    ['quota'],
+    ['discovery'],
+    ['request'],
+    ['edge'],
+    ['.'],
+  ],
+  dns: [
+    ['config', 'message'],
+    ['metrics'],
+    ['upstream'],
+    ['stub-zones'],
+    ['source'],
+    ['zones'],
+    ['handlers'],
+    ['chain'],
+    ['sockets'],
+    ['explain'],
+    ['.'],
+  ],
+  catalog: [['packed', 'lists'], ['facts'], ['routing'], ['names'], ['outside', 'federation'], ['copy'], ['.']],
+  clusterset: [
+    ['kinds'],
+    ['rules'],
+    ['membership', 'members'],
+    ['explain'],
+    ['copies'],
+    ['controllers'],
+    ['agent', '.'],
+  ],
+  xds: [
+    ['.', 'identity'],
+    ['view'],
+    ['session'],
+    ['clusterset', 'external'],
+    ['peers', 'ingress'],
+    ['sources'],
+    ['status'],
+    ['server'],
+  ],
+};
+
 // Calls that every process must take from its World, and why they would spoil a replay.
 const bans: readonly { readonly pattern: RegExp; readonly instead: string }[] = [
   { pattern: /\bDate\.now\(|\bnew Date\(\)/, instead: 'world.clock.wallMs()' },
@@ -141,6 +196,45 @@ describe('house: who imports whom', () => {
       }
     },
   );
+});
+
+describe('house: rooms are layers', () => {
+  const product = sources.filter((file) => !isTest(file) && !file.startsWith('src/gen/'));
+  const imports = product.flatMap((from) => importsOf(from).map((to) => ({ from, to })));
+
+  test.each(Object.entries(orders))('src/%s: a room imports only rooms below it', (subject, order) => {
+    const level = new Map(order.flatMap((rooms, index) => rooms.map((room) => [room, index] as const)));
+    const upward = roomImports(subject, imports).filter(({ from, to }) => !(level.get(to)! < level.get(from)!));
+    expect(upward.map(({ text }) => text)).toEqual([]);
+  });
+
+  test('no two rooms of one folder import each other, directly or by way of others', () => {
+    const parents = new Set(product.flatMap((file) => foldersAbove(file)));
+    const knots = [...parents].flatMap((parent) => {
+      const edges = new Map<string, string[]>();
+      for (const { from, to } of roomImports(parent, imports)) edges.set(from, [...(edges.get(from) ?? []), to]);
+      return cyclesIn(edges).map((cycle) => `${parent === '' ? 'src' : `src/${parent}`}: ${cycle}`);
+    });
+    expect(knots).toEqual([]);
+  });
+
+  test('an import against the order and a knot would be found', () => {
+    const made = [
+      { from: 'src/home/store/a.ts', to: 'src/home/verbs/b.ts' },
+      { from: 'src/home/verbs/b.ts', to: 'src/home/c.ts' },
+      { from: 'src/home/c.ts', to: 'src/home/store/a.ts' },
+      { from: 'src/home/c.ts', to: 'src/base/d.ts' },
+    ];
+    const rooms = roomImports('home', made).map(({ from, to }) => [from, to]);
+    expect(rooms).toEqual([
+      ['store', 'verbs'],
+      ['verbs', '.'],
+      ['.', 'store'],
+    ]);
+    expect(cyclesIn(new Map(rooms.map(([from = '', to = '']) => [from, [to]])))).toEqual([
+      'store -> verbs -> . -> store',
+    ]);
+  });
 });
 
 describe('house: outside the edges nothing takes time, chance or I/O from the runtime', () => {
@@ -229,6 +323,29 @@ function importsOf(file: string): string[] {
   return [...withoutComments(read(file)).matchAll(pattern)]
     .map((match) => relative(root, resolve(dirname(join(root, file)), match[1] ?? '')))
     .filter((target) => target.startsWith('src/'));
+}
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Imports between the rooms of one folder of src/, `` for src/ itself. */
+function roomImports(folder: string, imports: readonly Import[]): (Import & { readonly text: string })[] {
+  const start = folder === '' ? 'src/' : `src/${folder}/`;
+  const roomIn = (file: string): string => {
+    const [room = '', ...rest] = file.slice(start.length).split('/');
+    return rest.length === 0 ? '.' : room;
+  };
+  return imports
+    .filter(({ from, to }) => from.startsWith(start) && to.startsWith(start) && roomIn(from) !== roomIn(to))
+    .map(({ from, to }) => ({ from: roomIn(from), to: roomIn(to), text: `${from} imports ${to}` }));
+}
+
+/** `a/b/c.ts` of src/ lies in ``, `a` and `a/b`. */
+function foldersAbove(file: string): string[] {
+  const parts = dirname(file).split('/').slice(1);
+  return [...parts.keys(), parts.length].map((length) => parts.slice(0, length).join('/'));
 }
 
 /** Each cycle once, as the path that closes it. Imports of a path that is loaded when it is needed count as well. */

@@ -127,7 +127,7 @@ const loaders: readonly Loader[] = [
   },
   {
     adds: ['doctor'],
-    load: async (deps) => (await import('./cli/doctor/command.ts')).addDoctorCommand(program, deps),
+    load: async (deps) => (await import('./cli/health/command.ts')).addDoctorCommand(program, deps),
   },
   {
     adds: ['dashboard'],

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createRealWorld } from '../src/base/real/world.ts';
-import { openSqliteStore } from '../src/home/store/open.ts';
+import { openSqliteStore } from '../src/home/open-store.ts';
 import { describeWith } from './support/counterparts.ts';
 import { StoreWriter, type WriterOptions } from './support/store-process.ts';
 

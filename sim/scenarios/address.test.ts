@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { addressClaimType } from '../../src/addresses/address-claim.ts';
 import { candidates } from '../../src/addresses/candidates.ts';
 import { claimFor } from '../../src/addresses/claim.ts';
-import { parseRange } from '../../src/base/ip.ts';
+import { parseRange } from '../../src/base/net/ip.ts';
 import { clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';

@@ -1,8 +1,8 @@
 // The ranges that a node's proxy serves: those of the ClusterSet, as the agent copies them into the home.
 
 import { expect, test } from 'vitest';
-import { formatRange, type IpRange } from '../../src/base/ip.ts';
 import { silentLog } from '../../src/base/log.ts';
+import { formatRange, type IpRange } from '../../src/base/net/ip.ts';
 import { type ClusterSet, clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { attachProxy } from '../../src/proxy/attach.ts';

@@ -1,6 +1,6 @@
 // AddressClaim: who holds a virtual address in this cluster. Its name is the address, so that creating it is the lock.
 
-import { formatIp, parseIp } from '../base/ip.ts';
+import { formatIp, parseIp } from '../base/net/ip.ts';
 import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
 
 export const addressClaimType: ResourceType = {

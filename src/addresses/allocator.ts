@@ -1,8 +1,8 @@
 // Holds virtual IPs for owners by AddressClaims in one home. Correct by one thing alone: a claim is named after its
 // address, so two can never be created. Everything else here only chooses good addresses and keeps them.
 
-import { type IpFamily, type IpRange, parseIp } from '../base/ip.ts';
 import type { Log } from '../base/log.ts';
+import { type IpFamily, type IpRange, parseIp } from '../base/net/ip.ts';
 import type { World } from '../base/world.ts';
 import { deleteIfPresent, getOrUndefined } from '../kube/client/absent.ts';
 import type { Client } from '../kube/client/client.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseRange } from '../base/ip.ts';
+import { parseRange } from '../base/net/ip.ts';
 import { addressIn, candidates } from './candidates.ts';
 
 const owner = { kind: 'ServiceImport', namespace: 'shop', name: 'checkout' };

@@ -1,7 +1,7 @@
 // Which addresses an owner tries, in which order. Pure, and the same in every cluster for the same owner and range.
 
 import { createHash } from 'node:crypto';
-import { formatIp, type IpRange, isInRange, parseIp } from '../base/ip.ts';
+import { formatIp, type IpRange, isInRange, parseIp } from '../base/net/ip.ts';
 
 export interface AddressOwner {
   readonly kind: string;

@@ -1,6 +1,6 @@
 // The claims of one owner: how they are made, and how they are told from those of others. Pure.
 
-import { formatIp, parseIp } from '../base/ip.ts';
+import { formatIp, parseIp } from '../base/net/ip.ts';
 import { apiVersionOf } from '../kube/objects/object.ts';
 import { type AddressClaim, addressClaimName, addressClaimType } from './address-claim.ts';
 import type { AddressOwner } from './candidates.ts';

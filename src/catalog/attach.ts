@@ -5,16 +5,17 @@ import type { Log } from '../base/log.ts';
 import { sleep, type World } from '../base/world.ts';
 import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
 import type { Client } from '../kube/client/client.ts';
+import { ForwardingSink } from '../kube/controller/forwarding-sink.ts';
 import { createReflector, type Reflector } from '../kube/controller/reflector.ts';
 import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../kube/objects/endpoint-slice.ts';
-import { type KubernetesObject, keyOf, type ResourceType } from '../kube/objects/object.ts';
+import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
 import { type Pod, podType } from '../kube/objects/pod.ts';
 import { type Service, serviceType } from '../kube/objects/service.ts';
 import type { Catalog } from './catalog.ts';
-import { createImportListReader } from './import-list.ts';
-import type { PodNames } from './pod-names.ts';
-import { createSliceListReader } from './slice-list.ts';
-import type { ZoneSource } from './zones.ts';
+import { createImportListReader } from './lists/import-list.ts';
+import { createSliceListReader } from './lists/slice-list.ts';
+import type { PodNames } from './names/pod-names.ts';
+import type { ZoneSource } from './names/zones.ts';
 
 export interface AttachOptions {
   readonly catalog: Catalog;
@@ -142,37 +143,4 @@ export function attachCatalog(options: AttachOptions): Attachment {
       for (const reflector of reflectors) reflector.stop();
     },
   };
-}
-
-/** Hands objects on without keeping them; the catalog itself knows what a later list no longer brings. */
-export class ForwardingSink {
-  readonly #source: Pick<Source, 'upsert' | 'remove' | 'keys'>;
-  readonly #onListed: () => void;
-  /** Absent outside a list, and during one that finds the catalog empty. */
-  #seen: Set<string> | undefined;
-
-  constructor(source: Pick<Source, 'upsert' | 'remove' | 'keys'>, onListed: () => void) {
-    this.#source = source;
-    this.#onListed = onListed;
-  }
-
-  listBegins(): void {
-    const isEmpty = this.#source.keys().next().done === true;
-    this.#seen = isEmpty ? undefined : new Set();
-  }
-
-  upsert(object: KubernetesObject): void {
-    this.#seen?.add(keyOf(object));
-    this.#source.upsert(object as never);
-  }
-
-  remove(object: KubernetesObject): void {
-    this.#source.remove(keyOf(object));
-  }
-
-  listEnds(): void {
-    if (this.#seen) for (const key of [...this.#source.keys()]) if (!this.#seen.has(key)) this.#source.remove(key);
-    this.#seen = undefined;
-    this.#onListed();
-  }
 }

@@ -15,9 +15,6 @@ import {
   sourceClusterLabel,
 } from '../kube/objects/endpoint-slice.ts';
 import type { Service } from '../kube/objects/service.ts';
-import { areSameRecords, type RecordSet } from './answers.ts';
-import { namesOfService } from './cluster-names.ts';
-import { namesOfImport } from './clusterset-names.ts';
 import {
   absentOwner,
   factsOfImport,
@@ -34,12 +31,15 @@ import {
   unpackSliceOwner,
 } from './facts/facts.ts';
 import { SliceShapes } from './facts/slice-shapes.ts';
-import { NameTable } from './name-table.ts';
-import { type OwnerInput, OwnerNames } from './owner-names.ts';
-import { PackedMap } from './packed-map.ts';
-import type { ClusterPlace } from './places.ts';
-import type { Sets } from './port-names.ts';
-import { fixedNames, makeZone, type Zone, type ZoneSource } from './zones.ts';
+import { areSameRecords, type RecordSet } from './names/answers.ts';
+import { namesOfService } from './names/cluster-names.ts';
+import { namesOfImport } from './names/clusterset-names.ts';
+import { NameTable } from './names/name-table.ts';
+import { type OwnerInput, OwnerNames } from './names/owner-names.ts';
+import type { Sets } from './names/port-names.ts';
+import { fixedNames, makeZone, type Zone, type ZoneSource } from './names/zones.ts';
+import { PackedMap } from './packed/packed-map.ts';
+import type { ClusterPlace } from './packed/places.ts';
 
 export interface CatalogOptions {
   readonly clock: Clock;

@@ -11,7 +11,7 @@ import { createInformer } from '../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 import type { Catalog } from './catalog.ts';
-import type { Zone } from './zones.ts';
+import type { Zone } from './names/zones.ts';
 
 export interface FollowDnsOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;

@@ -16,7 +16,7 @@ import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 import { partLabel, partState } from '../kube/objects/part-lease.ts';
 import { type ConnectivityRequest, countMax, testConnectivity } from '../proxy/connectivity/connectivity.ts';
-import { identifyByConntrack } from '../proxy/connectivity/edge/probe.ts';
+import { identifyByConntrack } from '../proxy/connectivity/prober.ts';
 import type { Report } from '../proxy/connectivity/report.ts';
 import { ProxyState } from '../proxy/state.ts';
 import { emptyViewInput, viewOf } from '../proxy/view.ts';

@@ -1,7 +1,7 @@
 // How a command ends: one exit code per kind of failure, and one line that says what failed and what to do next.
 
+import { formatHostPort } from '../base/net/host-port.ts';
 import { ConnectionError } from '../base/real/connection-error.ts';
-import { formatHostPort } from '../base/text/host-port.ts';
 import { ApiError } from '../kube/objects/api-error.ts';
 
 export const exitCodes = {

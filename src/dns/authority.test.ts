@@ -1,8 +1,8 @@
 // A federation's authority: seed 001's example and what was made precise since.
 
 import { describe, expect, test } from 'vitest';
-import { FederationTable, type FederationTableOptions } from '../catalog/federation-table.ts';
-import { NameTable } from '../catalog/name-table.ts';
+import { FederationTable, type FederationTableOptions } from '../catalog/federation/federation-table.ts';
+import { NameTable } from '../catalog/names/name-table.ts';
 import { formatShardKey, formatShardRecord, parseShardKey, parseShardRecord } from '../federation/rules/record.ts';
 import { encodeSource, type SourceCluster } from './source/source-option.ts';
 import { AuthorityAsker } from './testing/authority.ts';

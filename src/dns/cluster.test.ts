@@ -1,7 +1,7 @@
 // cluster.local and its reverse names, as Kubernetes' DNS specification 1.1.0 says.
 
 import { describe, expect, test } from 'vitest';
-import { PodNames } from '../catalog/pod-names.ts';
+import { PodNames } from '../catalog/names/pod-names.ts';
 import { Asker, addService, makeCatalog, makeSlice, syncAll } from './testing/ask.ts';
 
 function cluster() {

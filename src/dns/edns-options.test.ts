@@ -3,9 +3,9 @@
 import packet, { type DecodedPacket } from 'dns-packet';
 import { describe, expect, test } from 'vitest';
 import type { Clock } from '../base/world.ts';
-import { Answer } from './answer.ts';
+import { Answer } from './message/answer.ts';
+import { Query, type Transport } from './message/wire.ts';
 import { Asker, type AskOptions, addImport, encodeQuestion, makeCatalog, stillClock, syncAll } from './testing/ask.ts';
-import { Query, type Transport } from './wire.ts';
 
 const name = 'checkout.shop.svc.clusterset.local';
 

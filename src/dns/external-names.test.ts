@@ -2,8 +2,8 @@
 
 import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';
-import { ExternalTable } from '../catalog/external-table.ts';
-import { PeerTable } from '../catalog/peer-table.ts';
+import { ExternalTable } from '../catalog/outside/external-table.ts';
+import { PeerTable } from '../catalog/outside/peer-table.ts';
 import { externalService } from '../external/testing/services.ts';
 import { makeCatalog, stillClock, syncAll } from './testing/ask.ts';
 import { peerAsker, peerService } from './testing/peer-names.ts';

@@ -2,9 +2,10 @@
 
 import packet from 'dns-packet';
 import { expect, test } from 'vitest';
-import { createAliasFollower } from './alias-follower.ts';
-import { Answer } from './answer.ts';
-import { messageOf } from './handler.ts';
+import { createAliasFollower } from './chain/alias-follower.ts';
+import { Answer } from './message/answer.ts';
+import { messageOf } from './message/handler.ts';
+import { Query } from './message/wire.ts';
 import { encodeQuestion } from './testing/ask.ts';
 import { TestNet } from './testing/edge/test-net.ts';
 import { ReplyCache } from './upstream/cache.ts';
@@ -13,7 +14,6 @@ import { Forwarder } from './upstream/forwarder.ts';
 import { failureOf } from './upstream/reply.ts';
 import { ServerSet } from './upstream/servers.ts';
 import { WaitingRoom } from './upstream/waiting-room.ts';
-import { Query } from './wire.ts';
 
 const fault = new Error('nobody foresaw this');
 const fail = () => {

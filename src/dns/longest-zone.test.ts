@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { decodeMessage, encodeMessage } from '../base/dns/message.ts';
-import { FederationTable } from '../catalog/federation-table.ts';
+import { FederationTable } from '../catalog/federation/federation-table.ts';
 import type { StubZone } from './config/config.ts';
 import { Asker, addService, makeCatalog, syncAll } from './testing/ask.ts';
 import type { Exchange } from './upstream/exchange.ts';

@@ -4,15 +4,15 @@ import { describe, expect, test } from 'vitest';
 import { collectGarbage } from '../base/real/collect-garbage.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { copyPieces, readCopy } from '../catalog/copy/name-copy.ts';
-import { FederationTable } from '../catalog/federation-table.ts';
-import { NameTable } from '../catalog/name-table.ts';
+import { FederationTable } from '../catalog/federation/federation-table.ts';
+import { NameTable } from '../catalog/names/name-table.ts';
 import { explain } from './explain/explainer.ts';
 import { formatExplanation } from './explain/explanation.ts';
+import { defaultSourceOption } from './message/wire.ts';
 import { encodeSource } from './source/source-option.ts';
 import { Asker, addImport, addService, extendedErrorOf, makeCatalog, stillClock, syncAll } from './testing/ask.ts';
 import { AuthorityAsker } from './testing/authority.ts';
 import { makePeers, peerAsker, peerService } from './testing/peer-names.ts';
-import { defaultSourceOption } from './wire.ts';
 
 const place = { id: 'west', zone: 'b', region: 'eu' };
 

@@ -4,10 +4,10 @@ import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';
 import { explain } from './explain/explainer.ts';
 import { formatExplanation } from './explain/explanation.ts';
+import { defaultSourceOption } from './message/wire.ts';
 import { type AskerOptions, addService, extendedErrorOf, makeCatalog, syncAll } from './testing/ask.ts';
 import { keyOfPeerService, makePeers, peerAsker, peerService } from './testing/peer-names.ts';
 import type { Exchange } from './upstream/exchange.ts';
-import { defaultSourceOption } from './wire.ts';
 
 /** An upstream that knows every name as 203.0.113.1, and what it was asked for. */
 function upstream(): { asked: string[]; options: AskerOptions } {

@@ -2,7 +2,7 @@
 
 import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';
-import { FederationTable } from '../catalog/federation-table.ts';
+import { FederationTable } from '../catalog/federation/federation-table.ts';
 import { Asker, addImport, encodeQuestion, extendedErrorOf, makeCatalog, syncAll } from './testing/ask.ts';
 import type { Exchange } from './upstream/exchange.ts';
 

@@ -4,8 +4,8 @@
 import packet, { type DecodedPacket } from 'dns-packet';
 import { describe, expect, test } from 'vitest';
 import { signMessage, type TsigKey } from '../base/dns/tsig.ts';
-import { FederationTable } from '../catalog/federation-table.ts';
-import { NameTable } from '../catalog/name-table.ts';
+import { FederationTable } from '../catalog/federation/federation-table.ts';
+import { NameTable } from '../catalog/names/name-table.ts';
 import { encodeSource } from './source/source-option.ts';
 import {
   Asker,

@@ -10,7 +10,7 @@ import packet from 'dns-packet';
 import { afterEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../base/log.ts';
 import { createRealWorld } from '../base/real/world.ts';
-import { FederationTable } from '../catalog/federation-table.ts';
+import { FederationTable } from '../catalog/federation/federation-table.ts';
 import { readCounters } from './metrics/observe.ts';
 import { type DnsOptions, type DnsServer, startDns } from './server.ts';
 import { addImport, describeAnswer, encodeQuestion, makeCatalog, makeSlice, syncAll } from './testing/ask.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { partFaults } from '../../sim/made-faults/part-faults.ts';
 import { setFaults } from '../../sim/made-faults/set-faults.ts';
-import { exitOf } from '../cli/doctor/report.ts';
+import { exitOf } from '../cli/health/report.ts';
 import { allChecks } from './checks/index.ts';
 import { codes, codesPage } from './codes.ts';
 import { type Check, diagnose } from './diagnosis.ts';

@@ -1,6 +1,6 @@
 // The few fields of Services, Pods and Nodes from which endpoints are made: there may be many.
 
-import type { IpFamily } from '../base/ip.ts';
+import type { IpFamily } from '../base/net/ip.ts';
 import { type EndpointSlice, sliceManagedByLabel } from '../kube/objects/endpoint-slice.ts';
 import type { Node } from '../kube/objects/node.ts';
 import type { Pod } from '../kube/objects/pod.ts';

@@ -4,8 +4,8 @@
 // into a new slice: one Pod that comes, goes or changes writes one slice. A family without endpoints keeps one empty
 // slice, which shows that there are none, rather than that they are unknown.
 
-import type { IpFamily } from '../base/ip.ts';
 import { isSameJson } from '../base/json.ts';
+import type { IpFamily } from '../base/net/ip.ts';
 import { digestOf } from '../kube/objects/bounded-name.ts';
 import {
   type Endpoint,

@@ -1,6 +1,6 @@
 // One Pod as an endpoint of one Service, and the ports under which it is reached. Pure.
 
-import { type IpFamily, parseIp } from '../base/ip.ts';
+import { type IpFamily, parseIp } from '../base/net/ip.ts';
 import type { Endpoint, EndpointPort } from '../kube/objects/endpoint-slice.ts';
 import type { NodeFacts, PodFacts, ServiceFacts } from './facts.ts';
 

@@ -1,7 +1,7 @@
 // A process on some machine that a person put behind a Service: its name, its EndpointSlice, and its health check.
 // Pure; `register` writes it, the registration controller keeps its readiness.
 
-import { parseIp } from '../base/ip.ts';
+import { parseIp } from '../base/net/ip.ts';
 import { digestOf } from '../kube/objects/bounded-name.ts';
 import {
   type EndpointPort,

@@ -3,8 +3,8 @@
 // renewed, counts from then on. An unreadable entry is reported and does not affect the others.
 
 import type { TsigKey } from '../base/dns/tsig.ts';
-import { parseIp } from '../base/ip.ts';
 import { errorText, type Log } from '../base/log.ts';
+import { parseIp } from '../base/net/ip.ts';
 import type { Timer, World } from '../base/world.ts';
 import type { Client } from '../kube/client/client.ts';
 import type { InformerReader } from '../kube/controller/informer.ts';

@@ -1,25 +1,25 @@
 // The API server as a value: a function from requests to answers over a store, and the parts that work behind it. HTTP
 // is one way to reach it; embedded controllers and simulation call `handle` directly.
 
-import type { IpRange } from '../base/ip.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import type { IpRange } from '../base/net/ip.ts';
 import { Turns } from '../base/turns.ts';
 import type { World } from '../base/world.ts';
 import type { AnyObject } from '../kube/objects/object.ts';
+import { createDefinitions } from './background/definitions.ts';
 import { createEventExpiry } from './background/event-expiry.ts';
 import { createGarbageCollection } from './background/garbage.ts';
 import { createNamespaceEmptying, ensureNamespaces } from './background/namespaces.ts';
-import { createDefinitions } from './definitions/serve-definitions.ts';
 import { createOpenApi } from './discovery/openapi.ts';
-import type { DefinedKindRules, Kind } from './kinds/kind.ts';
-import { createRegistry } from './kinds/registry.ts';
+import type { Access, AuthorityFacts } from './model/access.ts';
+import type { Engine } from './model/call.ts';
+import type { DefinedKindRules, Kind } from './model/kind.ts';
+import { type ApiLimits, defaultLimits } from './model/limits.ts';
+import { createRegistry } from './model/registry.ts';
 import { Quotas } from './quota/quota.ts';
-import type { Access } from './request/access.ts';
-import type { Engine } from './request/call.ts';
 import { createHandle, type Handle } from './request/handle.ts';
-import { type ApiLimits, defaultLimits } from './request/limits.ts';
-import { type AuthorityFacts, createPathHandler } from './request/paths.ts';
+import { createPathHandler } from './request/paths.ts';
 import { createRequestMetrics } from './request/request-metrics.ts';
 import type { Store } from './store/store.ts';
 import { createPartProxy } from './verbs/part-proxy.ts';

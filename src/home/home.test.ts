@@ -7,11 +7,11 @@ import { createRealWorld } from '../base/real/world.ts';
 import { createApi } from './api.ts';
 import { type Bench, openBench, openTestPki, sendHttp2 } from './edge/testing/bench.ts';
 import { builtinKinds, securityKinds } from './kinds/index.ts';
+import { createMemoryStore } from './open-store.ts';
 import type { AuditEvent } from './security/audit.ts';
 import { ensureBootstrap } from './security/bootstrap.ts';
 import { createAccess } from './security/create-access.ts';
 import { parseKubeconfig } from './security/kubeconfig.ts';
-import { createMemoryStore } from './store/open.ts';
 
 let bench: Bench;
 let certified: Awaited<ReturnType<typeof openTestPki>>;

@@ -1,7 +1,7 @@
 // The values of an installation. The Helm chart has the same names. Pure.
 
-import { parseIp } from '../base/ip.ts';
-import { parseHostPort } from '../base/text/host-port.ts';
+import { parseHostPort } from '../base/net/host-port.ts';
+import { parseIp } from '../base/net/ip.ts';
 
 export const partNames = [
   'agent',

@@ -18,9 +18,9 @@ import {
 import { serviceType } from '../kube/objects/service.ts';
 import { envoyContainers } from './envoy-containers.ts';
 import { always, type Gated, gated } from './gate.ts';
-import { monitoringOf } from './monitoring/service-monitor.ts';
 import { adminPort, envoyUid, type OutsidePort, type Part } from './parts.ts';
 import { containerSecurity, fieldVariable, heapVariable, spreadOf } from './pod.ts';
+import { monitoringOf } from './service-monitor.ts';
 import type { PartName, Values } from './values.ts';
 
 const appsType = (kind: string, plural: string): ResourceType => ({

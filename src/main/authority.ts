@@ -2,12 +2,12 @@
 // server that answers for them.
 
 import type { Log } from '../base/log.ts';
+import { parseHostPort } from '../base/net/host-port.ts';
 import { Parts } from '../base/parts.ts';
-import { parseHostPort } from '../base/text/host-port.ts';
 import type { World } from '../base/world.ts';
 import { keepNamesCopy, type NamesCopy } from '../catalog/copy/copy-keeper.ts';
-import { FederationTable } from '../catalog/federation-table.ts';
-import { NameTable } from '../catalog/name-table.ts';
+import { FederationTable } from '../catalog/federation/federation-table.ts';
+import { NameTable } from '../catalog/names/name-table.ts';
 import type { DnsConfig } from '../dns/config/config.ts';
 import { type DnsServer, startDns } from '../dns/server.ts';
 import { createLookup } from '../dns/upstream/lookup.ts';

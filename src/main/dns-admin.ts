@@ -10,7 +10,7 @@ import {
 import { createPartMetrics } from '../base/real/process-metrics.ts';
 import type { World } from '../base/world.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { Zone } from '../catalog/zones.ts';
+import type { Zone } from '../catalog/names/zones.ts';
 import { observeChanges, registerDnsMetrics } from '../dns/metrics/metrics.ts';
 import type { DnsServer } from '../dns/server.ts';
 import type { NamedCertificate } from './dns-certificates.ts';

@@ -3,11 +3,11 @@
 import { availableParallelism, hostname } from 'node:os';
 import type { EtcdAccess } from '../base/etcd.ts';
 import { errorText, type Log } from '../base/log.ts';
+import { formatHostPort } from '../base/net/host-port.ts';
 import { Parts } from '../base/parts.ts';
 import { stayCompact } from '../base/real/collect-garbage.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
-import { formatHostPort } from '../base/text/host-port.ts';
 import { sleep, type World } from '../base/world.ts';
 import { zoneAtStart } from '../catalog/clusterset-options.ts';
 import { clustersetZoneIn, findNamesCopy, type NamesCopy } from '../catalog/copy/copy-keeper.ts';

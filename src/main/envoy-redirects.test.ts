@@ -3,8 +3,8 @@
 import { expect, test } from 'vitest';
 import { startHome } from '../../sim/home.ts';
 import { Simulation } from '../../sim/virtual-world.ts';
-import { formatIp } from '../base/ip.ts';
 import { silentLog } from '../base/log.ts';
+import { formatIp } from '../base/net/ip.ts';
 import { meshExternalServiceType } from '../external/kinds/mesh-external-service.ts';
 import { externalService } from '../external/testing/services.ts';
 import type { AnyObject } from '../kube/objects/object.ts';

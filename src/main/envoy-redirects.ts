@@ -1,8 +1,8 @@
 // The connections that a node sends to its Envoy: those that rules of external services may be about, and those to the
 // addresses of peers' services. Followed while the proxy runs.
 
-import { parseIp } from '../base/ip.ts';
 import type { Log } from '../base/log.ts';
+import { parseIp } from '../base/net/ip.ts';
 import { sleep, type World } from '../base/world.ts';
 import { type ClusterProperty, clusterPropertyType, clusterSetProperty } from '../clusterset/kinds/cluster-property.ts';
 import { type MeshExternalService, meshExternalServiceType } from '../external/kinds/mesh-external-service.ts';

@@ -4,8 +4,8 @@
 import { expect, test } from 'vitest';
 import { startHome } from '../../sim/home.ts';
 import { Simulation } from '../../sim/virtual-world.ts';
-import { parseIp } from '../base/ip.ts';
 import { createLog } from '../base/log.ts';
+import { parseIp } from '../base/net/ip.ts';
 import { formatConnection } from '../cli/external/explain-connection.ts';
 import { runBrokerCopies } from '../external/controllers/broker-copies.ts';
 import { type MeshExternalService, meshExternalServiceType } from '../external/kinds/mesh-external-service.ts';

@@ -1,9 +1,9 @@
 // The parts of an agent that keep external services: their controller, the ground that the cluster leaves to them, and
 // other owners of names. They need no broker and no lease: what two agents write is the same.
 
-import { parseRange } from '../base/ip.ts';
 import { isSameJson } from '../base/json.ts';
 import type { Log } from '../base/log.ts';
+import { parseRange } from '../base/net/ip.ts';
 import type { World } from '../base/world.ts';
 import { clusterSetDefaults } from '../clusterset/kinds/cluster-set.ts';
 import type { MembershipRecord } from '../clusterset/membership/membership.ts';

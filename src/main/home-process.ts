@@ -1,7 +1,7 @@
 // The process of `portolan api`: from flags to a running home, and its end.
 
 import { resolve } from 'node:path';
-import { type IpRange, parseIp, parseRange } from '../base/ip.ts';
+import { type IpRange, parseIp, parseRange } from '../base/net/ip.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import type { World } from '../base/world.ts';

@@ -4,7 +4,7 @@
 import type { Metrics } from '../base/metrics.ts';
 import { type AdminEndpoint, type AdminRoute, startAdminEndpoint } from '../base/real/admin-endpoint.ts';
 import { countMax, testConnectivity } from '../proxy/connectivity/connectivity.ts';
-import type { Identify } from '../proxy/connectivity/edge/probe.ts';
+import type { Identify } from '../proxy/connectivity/prober.ts';
 import type { ProxyRole } from './proxy.ts';
 
 export interface ProxyAdminOptions {

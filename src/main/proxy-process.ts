@@ -2,8 +2,8 @@
 // node without them.
 
 import type { Host } from '../base/host.ts';
-import { type IpRange, parseRange } from '../base/ip.ts';
 import type { Log } from '../base/log.ts';
+import { type IpRange, parseRange } from '../base/net/ip.ts';
 import { Parts } from '../base/parts.ts';
 import { stayCompact } from '../base/real/collect-garbage.ts';
 import { createRealHost } from '../base/real/host.ts';
@@ -20,7 +20,7 @@ import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
 import type { AnyObject } from '../kube/objects/object.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 import { attachProxy } from '../proxy/attach.ts';
-import { identifyByConntrack } from '../proxy/connectivity/edge/probe.ts';
+import { identifyByConntrack } from '../proxy/connectivity/prober.ts';
 import { cleanUp } from '../proxy/nft/cleanup.ts';
 import { NftProgram } from '../proxy/nft/edge/nft.ts';
 import { type Redirect, redirectElements } from '../proxy/nft/redirects.ts';

@@ -1,17 +1,17 @@
 // The parts of a node's proxy: what it knows of the home, the kernel's rules or its own listeners, and its Lease.
 
 import type { Host } from '../base/host.ts';
-import type { IpRange } from '../base/ip.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import type { IpRange } from '../base/net/ip.ts';
 import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
 import type { Client } from '../kube/client/client.ts';
 import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
 import { attachProxy } from '../proxy/attach.ts';
-import type { Identify } from '../proxy/connectivity/edge/probe.ts';
-import { registerProxyMetrics } from '../proxy/metrics.ts';
+import type { Identify } from '../proxy/connectivity/prober.ts';
 import { openKernelMode } from '../proxy/nft/kernel-mode.ts';
+import { registerProxyMetrics } from '../proxy/nft/metrics.ts';
 import type { Redirect } from '../proxy/nft/redirects.ts';
 import { ProxyState } from '../proxy/state.ts';
 import { Listeners } from '../proxy/userspace/listeners.ts';

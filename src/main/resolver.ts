@@ -3,20 +3,20 @@
 // authority as well.
 
 import type { Log } from '../base/log.ts';
+import { formatHostPort } from '../base/net/host-port.ts';
 import { Parts } from '../base/parts.ts';
-import { formatHostPort } from '../base/text/host-port.ts';
 import type { World } from '../base/world.ts';
 import { attachCatalog } from '../catalog/attach.ts';
-import { attachOutside } from '../catalog/attach-outside.ts';
 import { Catalog } from '../catalog/catalog.ts';
 import { followDnsOptions } from '../catalog/clusterset-options.ts';
 import { keepNamesCopy, type NamesCopy } from '../catalog/copy/copy-keeper.ts';
-import { ExternalTable } from '../catalog/external-table.ts';
-import type { FederationTable } from '../catalog/federation-table.ts';
-import { PeerTable } from '../catalog/peer-table.ts';
-import type { ClusterPlace } from '../catalog/places.ts';
-import { PodNames } from '../catalog/pod-names.ts';
-import type { Zone } from '../catalog/zones.ts';
+import type { FederationTable } from '../catalog/federation/federation-table.ts';
+import { PodNames } from '../catalog/names/pod-names.ts';
+import type { Zone } from '../catalog/names/zones.ts';
+import { attachOutside } from '../catalog/outside/attach-outside.ts';
+import { ExternalTable } from '../catalog/outside/external-table.ts';
+import { PeerTable } from '../catalog/outside/peer-table.ts';
+import type { ClusterPlace } from '../catalog/packed/places.ts';
 import { stubAuthorityAnnotation, stubEndpointAnnotation } from '../clusterset/membership/resolver-authority.ts';
 import type { DnsConfig, StubEndpoint, StubKeys } from '../dns/config/config.ts';
 import { type DnsServer, startDns } from '../dns/server.ts';

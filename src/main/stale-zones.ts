@@ -1,8 +1,8 @@
 // Which zones of a server are answered from data that may be old, and why, and whether it keeps a copy for the next start; for
 // its status and its readiness. Pure.
 
-import type { NameTable } from '../catalog/name-table.ts';
-import type { Zone } from '../catalog/zones.ts';
+import type { NameTable } from '../catalog/names/name-table.ts';
+import type { Zone } from '../catalog/names/zones.ts';
 
 export interface StaleZones {
   /** Names of zones whose watches fail at present, or that were not read since the start. */

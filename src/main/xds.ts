@@ -39,11 +39,11 @@ import { watchSecrets } from '../xds/sources/home-secrets.ts';
 import { startIngressSource } from '../xds/sources/ingress.ts';
 import { startPeersSource } from '../xds/sources/peers.ts';
 import type { XdsSource } from '../xds/sources/source.ts';
-import { WithheldBook } from '../xds/sources/withheld.ts';
 import { ConditionWriter } from '../xds/status/condition-writer.ts';
 import { complaintsAnnotation, complaintsIn, formatComplaints } from '../xds/status/lease-report.ts';
 import type { Complaint } from '../xds/status/verdicts.ts';
 import { virtualListener } from '../xds/virtual-listener.ts';
+import { WithheldBook } from '../xds/withheld.ts';
 
 export interface XdsRoleOptions {
   readonly world: World;

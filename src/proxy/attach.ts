@@ -1,16 +1,16 @@
 // Ties the proxy's state to a home: ServiceImports and their slices, handed on one by one, and the few objects that say
 // where this node is. While the home is away, what was last known stays.
 
-import type { IpRange } from '../base/ip.ts';
 import { errorText, type Log } from '../base/log.ts';
+import type { IpRange } from '../base/net/ip.ts';
 import { sleep, type Timer, type World } from '../base/world.ts';
-import { ForwardingSink } from '../catalog/attach.ts';
-import { createSliceListReader } from '../catalog/slice-list.ts';
+import { createSliceListReader } from '../catalog/lists/slice-list.ts';
 import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
 import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
 import { clusterSetDnsName } from '../clusterset/rules/clusterset-dns.ts';
 import { readLocality } from '../clusterset/rules/locality.ts';
 import type { Client } from '../kube/client/client.ts';
+import { ForwardingSink } from '../kube/controller/forwarding-sink.ts';
 import { createInformer, type Informer } from '../kube/controller/informer.ts';
 import { createReflector, type Reflector } from '../kube/controller/reflector.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';

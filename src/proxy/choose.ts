@@ -1,7 +1,7 @@
 // The choice function of both modes: for each address and port of a service, the ready endpoints that new connections go
-// to. Pure. Locality is the one rule of src/catalog/locality.ts.
+// to. Pure. Locality is the one rule of src/catalog/routing/locality.ts.
 
-import { endpointsToUse, type LocalityChoice, type Place, preferenceOf } from '../catalog/locality.ts';
+import { endpointsToUse, type LocalityChoice, type Place, preferenceOf } from '../catalog/routing/locality.ts';
 import type { EndpointFacts, Family, PortFacts, Protocol, ServiceFacts, SliceFacts } from './facts.ts';
 
 export interface Backend {

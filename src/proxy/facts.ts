@@ -1,7 +1,7 @@
 // The part of a ServiceImport and of an EndpointSlice that the proxy keeps: addresses, ports, ready endpoints. Pure. An
 // outside value that makes no sense is left out and named as a problem.
 
-import { formatIp, type Ip, parseIp } from '../base/ip.ts';
+import { formatIp, type Ip, parseIp } from '../base/net/ip.ts';
 import type { ServiceImport } from '../clusterset/kinds/service-import.ts';
 import {
   type EndpointPort,

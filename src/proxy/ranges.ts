@@ -1,6 +1,6 @@
 // The ranges of clusterset addresses: those that the home has of the clusterset, and whether a mode can serve them. Pure.
 
-import { formatRange, type IpRange, parseRange } from '../base/ip.ts';
+import { formatRange, type IpRange, parseRange } from '../base/net/ip.ts';
 import { clusterSetDefaults } from '../clusterset/kinds/cluster-set.ts';
 import { readGround } from '../clusterset/rules/set-ground.ts';
 import type { ConfigMap } from '../kube/objects/config-map.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseRange } from '../base/ip.ts';
+import { parseRange } from '../base/net/ip.ts';
 import type { ServiceImport } from '../clusterset/kinds/service-import.ts';
 import { unknownLocality } from '../clusterset/rules/locality.ts';
 import type { EndpointSlice } from '../kube/objects/endpoint-slice.ts';

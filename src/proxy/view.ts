@@ -1,7 +1,7 @@
 // Where this node is and which endpoints it can use, from flags and from what the home says. Pure.
 
-import { type IpRange, isInRange, parseIp, parseRange } from '../base/ip.ts';
-import { refusedRange } from '../base/special-ranges.ts';
+import { type IpRange, isInRange, parseIp, parseRange } from '../base/net/ip.ts';
+import { refusedRange } from '../base/net/special-ranges.ts';
 import { type SetLocality, unknownLocality } from '../clusterset/rules/locality.ts';
 import type { Node } from '../kube/objects/node.ts';
 import type { View } from './choose.ts';

@@ -5,7 +5,7 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openSqliteStore } from '../../src/home/store/open.ts';
+import { openSqliteStore } from '../../src/home/open-store.ts';
 import { leaseCount, renewLeases } from '../../src/home/store/testing/leases.ts';
 import { TestWorld } from '../../src/home/store/testing/test-world.ts';
 

@@ -36,7 +36,7 @@ export const targets: readonly Target[] = [
   },
   {
     name: 'dns',
-    files: ['src/dns/select.ts', 'src/dns/source/*.ts', 'src/catalog/{locality,spread}.ts'],
+    files: ['src/dns/zones/select.ts', 'src/dns/source/*.ts', 'src/catalog/{locality,spread}.ts'],
     // Without those that open sockets: slow, and answers are chosen the same way without.
     tests: [
       'src/dns/!(connections|forward|fuzz|hostile-packets|loops|server|ten-clusters).test.ts',

@@ -3,9 +3,9 @@
 
 import { recordType } from '../../src/base/dns/codes.ts';
 import { createRealDisk } from '../../src/base/real/disk.ts';
-import { order, plainRecord } from '../../src/catalog/answers.ts';
 import { copyPieces } from '../../src/catalog/copy/name-copy.ts';
-import { NameTable } from '../../src/catalog/name-table.ts';
+import { order, plainRecord } from '../../src/catalog/names/answers.ts';
+import { NameTable } from '../../src/catalog/names/name-table.ts';
 
 const path = process.argv[2]!;
 const disk = createRealDisk();

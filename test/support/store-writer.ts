@@ -3,7 +3,7 @@
 // taken again. Run as: node store-writer.ts PATH ROUND [WRITERS]
 
 import { createRealWorld } from '../../src/base/real/world.ts';
-import { openSqliteStore } from '../../src/home/store/open.ts';
+import { openSqliteStore } from '../../src/home/open-store.ts';
 
 const [path, round, writers = '64'] = process.argv.slice(2);
 if (path === undefined || round === undefined) throw new Error('usage: store-writer.ts PATH ROUND [WRITERS]');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { formatAddress, parseAddress } from '../ip.ts';
+import { formatAddress, parseAddress } from '../net/ip.ts';
 import {
   dashedAddress,
   dashedGroups,

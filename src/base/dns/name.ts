@@ -1,7 +1,7 @@
 // Domain names as they stand in messages: length-prefixed labels, lower case, ending in the root. Text is only for people.
 // Everything that looks names up works on these bytes, so no query ever makes a string.
 
-import { formatAddress } from '../ip.ts';
+import { formatAddress } from '../net/ip.ts';
 
 export const nameBytesMax = 255;
 export const labelBytesMax = 63;

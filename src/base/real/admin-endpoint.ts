@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { adminHolderHeader, adminTicketHeader, formatHolders } from '../admin-headers.ts';
 import type { Metrics } from '../metrics.ts';
-import { formatHostPort } from '../text/host-port.ts';
+import { formatHostPort } from '../net/host-port.ts';
 import { adminRefusal } from './admin-guard.ts';
 import { createServer } from './node-http.ts';
 

@@ -3,7 +3,7 @@
 // Sec-Fetch-Site). An address as Host is fine: no page gets an origin with our address unless we serve it.
 
 import { hostname } from 'node:os';
-import { parseIp } from '../ip.ts';
+import { parseIp } from '../net/ip.ts';
 
 export interface GuardedHeaders {
   readonly host?: string | undefined;

@@ -5,9 +5,9 @@ import { Simulation } from '../../../sim/virtual-world.ts';
 import { recordType } from '../../base/dns/codes.ts';
 import { createLog, type LogFields } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
-import { order, plainRecord } from '../answers.ts';
-import { NameTable } from '../name-table.ts';
-import { makeZone, type Zone } from '../zones.ts';
+import { order, plainRecord } from '../names/answers.ts';
+import { NameTable } from '../names/name-table.ts';
+import { makeZone, type Zone } from '../names/zones.ts';
 import { CopyKeeper, type LoadCopyOptions, loadCopy } from './copy-keeper.ts';
 import { type CopyFacts, readCopy } from './name-copy.ts';
 

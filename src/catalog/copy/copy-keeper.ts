@@ -5,8 +5,8 @@
 import { errorText, type Log } from '../../base/log.ts';
 import type { Parts } from '../../base/parts.ts';
 import type { Timer, World } from '../../base/world.ts';
-import type { NameTable } from '../name-table.ts';
-import type { Zone } from '../zones.ts';
+import type { NameTable } from '../names/name-table.ts';
+import type { Zone } from '../names/zones.ts';
 import { type CopiedZone, type CopyFacts, copyPieces, type ReadCopy, readCopy } from './name-copy.ts';
 
 export interface CopyKeeperOptions {

@@ -4,10 +4,10 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { recordType } from '../../base/dns/codes.ts';
 import { encodeName } from '../../base/dns/name.ts';
-import { order, plainRecord } from '../answers.ts';
-import { NameTable, stateWord } from '../name-table.ts';
-import { PackedReader } from '../packed-map.ts';
-import { PlacesReader } from '../places.ts';
+import { order, plainRecord } from '../names/answers.ts';
+import { NameTable, stateWord } from '../names/name-table.ts';
+import { PackedReader } from '../packed/packed-map.ts';
+import { PlacesReader } from '../packed/places.ts';
 import { type CopyFacts, copyPieces, readCopy } from './name-copy.ts';
 
 const facts: CopyFacts = {

@@ -6,8 +6,8 @@
 // Numbers are as the machine has them: a machine that reads them the other way round finds another version.
 
 import { createHash, type Hash } from 'node:crypto';
-import { type CatalogMemory, type CatalogSnapshot, stateWord } from '../name-table.ts';
-import type { Zone } from '../zones.ts';
+import { type CatalogMemory, type CatalogSnapshot, stateWord } from '../names/name-table.ts';
+import type { Zone } from '../names/zones.ts';
 
 /** Another number whenever the bytes mean something else: packed-map.ts, answers.ts, places.ts, or this file. */
 export const copyVersion = 4;

@@ -2,7 +2,7 @@
 // services with their slices take tens of megabytes instead of hundreds. Pure.
 
 import { ByteReader, type ByteWriter } from '../../base/dns/bytes.ts';
-import { parseAddress, parseIpv4Number } from '../../base/ip.ts';
+import { parseAddress, parseIpv4Number } from '../../base/net/ip.ts';
 import type { RememberedTexts } from '../../base/text/remembered-texts.ts';
 import { type Endpoint, type EndpointSlice, isReady } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';

@@ -3,7 +3,7 @@
 
 import { ByteReader, ByteWriter } from '../../base/dns/bytes.ts';
 import { hashBytes } from '../../base/dns/name.ts';
-import { PackedMap } from '../packed-map.ts';
+import { PackedMap } from '../packed/packed-map.ts';
 import { type PortFacts, packPorts, repeat, unpackPorts } from './ports.ts';
 
 export interface SliceShape {

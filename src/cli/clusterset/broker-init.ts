@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { parse, stringify } from 'yaml';
 import type { Host } from '../../base/host.ts';
-import { parseRange } from '../../base/ip.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import {
   areServicesPublished,
   memberRanges,

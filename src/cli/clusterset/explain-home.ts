@@ -9,8 +9,8 @@ import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import type { Condition } from '../../kube/objects/object.ts';
+import { clustersOf } from '../health/status-home.ts';
 import { formatOutput, formatTable, type OutputFormat } from '../table.ts';
-import { clustersOf } from './status-home.ts';
 
 export interface HomeExplanation {
   readonly service: string;

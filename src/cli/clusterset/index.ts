@@ -1,6 +1,7 @@
 // The verbs about clustersets, and those of `portolan broker` for the admin of one.
 
 import type { Command } from 'commander';
+import { addStatusCommand } from '../health/status.ts';
 import { verbs } from '../verbs.ts';
 import type { ClusterSetDeps } from '../with-home.ts';
 import { addBrokerAcceptCommand } from './broker-accept.ts';
@@ -13,7 +14,6 @@ import { addExportCommand } from './export.ts';
 import { addJoinCommand } from './join.ts';
 import { addLeaveCommand } from './leave.ts';
 import { addPlanCommand } from './plan.ts';
-import { addStatusCommand } from './status.ts';
 import { addUnexportCommand } from './unexport.ts';
 
 export function addClusterSetCommands(program: Command, deps: ClusterSetDeps): void {

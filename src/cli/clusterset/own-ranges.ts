@@ -1,7 +1,7 @@
 // The address ranges of a cluster as its home knows them, for who joins without naming them: services as the API server
 // hands out their addresses, pods as its nodes were given them. Reads only; what is not known is not guessed.
 
-import { parseRange } from '../../base/ip.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import { listAll } from '../../clusterset/explain/set-state.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { ApiError, isNotFound } from '../../kube/objects/api-error.ts';

@@ -1,7 +1,7 @@
 // `portolan explain connection`: under which rule of external services a connection falls, where it goes, and what it hides.
 
 import type { Command } from 'commander';
-import { parseIp } from '../../base/ip.ts';
+import { parseIp } from '../../base/net/ip.ts';
 import { listAll } from '../../clusterset/explain/set-state.ts';
 import { membershipSecretName, readMembership } from '../../clusterset/membership/membership.ts';
 import { type MeshExternalService, meshExternalServiceType } from '../../external/kinds/mesh-external-service.ts';

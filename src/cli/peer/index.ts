@@ -2,7 +2,7 @@
 // does the rest.
 
 import type { Command } from 'commander';
-import { parseHostPort } from '../../base/text/host-port.ts';
+import { parseHostPort } from '../../base/net/host-port.ts';
 import { exitCodes, usageError } from '../exit-codes.ts';
 import { readToken } from '../given-token.ts';
 import { isLoopbackHost } from '../reachable.ts';

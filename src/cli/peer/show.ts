@@ -1,7 +1,7 @@
 // `portolan peer list`, `status`, `services`, `diff` and `retry`: the state of peers and what they share with us.
 
 import { readFileSync } from 'node:fs';
-import { formatHostPort } from '../../base/text/host-port.ts';
+import { formatHostPort } from '../../base/net/host-port.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isForbidden, isNotFound } from '../../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';

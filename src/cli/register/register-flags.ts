@@ -1,6 +1,6 @@
 // The flags of `register` and `deregister` as values. Every error names the flag, what was found and what to write.
 
-import { parseIp } from '../../base/ip.ts';
+import { parseIp } from '../../base/net/ip.ts';
 import { checkDefaults, type HealthCheck, parseProbe } from '../../endpoints/health-check.ts';
 import type { Protocol } from '../../kube/objects/service.ts';
 import { usageError } from '../exit-codes.ts';

@@ -4,8 +4,8 @@ import { isDnsLabel, isDnsSubdomain } from '../../base/dns/labels.ts';
 import type { TsigKey } from '../../base/dns/tsig.ts';
 import type { Host } from '../../base/host.ts';
 import type { HttpAccess } from '../../base/http.ts';
-import { parseIp, parseRange } from '../../base/ip.ts';
 import type { LogLevel } from '../../base/log.ts';
+import { parseIp, parseRange } from '../../base/net/ip.ts';
 import {
   type ForwardTimes,
   type ListenOptions,

@@ -2,7 +2,7 @@
 
 import { Option } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
-import { type HostPort, parseHostPort } from '../../base/text/host-port.ts';
+import { type HostPort, parseHostPort } from '../../base/net/host-port.ts';
 import { usageError } from '../exit-codes.ts';
 
 /** The host is explicit: 0.0.0.0 or [::] for all addresses. */

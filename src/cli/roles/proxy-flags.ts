@@ -1,6 +1,6 @@
 // Reads the texts of the proxy's flags; an error names the flag and says what it wants.
 
-import { type IpRange, parseRange } from '../../base/ip.ts';
+import { type IpRange, parseRange } from '../../base/net/ip.ts';
 import { modeProblem } from '../../proxy/ranges.ts';
 import { usageError } from '../exit-codes.ts';
 import type { ProxyFlags } from './proxy.ts';

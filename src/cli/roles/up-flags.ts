@@ -1,8 +1,8 @@
 // Turns the flags of `portolan up` into configuration, and names the flag that is wrong.
 
 import type { Host } from '../../base/host.ts';
-import { parseIp } from '../../base/ip.ts';
-import type { HostPort } from '../../base/text/host-port.ts';
+import type { HostPort } from '../../base/net/host-port.ts';
+import { parseIp } from '../../base/net/ip.ts';
 import type { JoinToken } from '../../clusterset/membership/join-token.ts';
 import { usageError } from '../exit-codes.ts';
 import { joinTokenIn, readToken } from '../given-token.ts';

@@ -2,8 +2,8 @@
 // when they are asked for; an agent that has stopped shows none.
 
 import { usableCount } from '../../addresses/candidates.ts';
-import { type IpRange, isInRange, parseIp, parseRange } from '../../base/ip.ts';
 import type { Metrics } from '../../base/metrics.ts';
+import { type IpRange, isInRange, parseIp, parseRange } from '../../base/net/ip.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import type { Condition } from '../../kube/objects/object.ts';
 import type { HomeCopies } from '../copies/home-copies.ts';

@@ -3,7 +3,7 @@
 
 import type { Allocator } from '../../addresses/allocator.ts';
 import type { AddressOwner } from '../../addresses/candidates.ts';
-import type { IpFamily } from '../../base/ip.ts';
+import type { IpFamily } from '../../base/net/ip.ts';
 import type { AgentContext } from '../copies/context.ts';
 import type { CountedRecord } from '../copies/standings.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';

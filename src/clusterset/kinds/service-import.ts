@@ -1,6 +1,6 @@
 // ServiceImport of the Multi-Cluster Services API: a service of the clusterset as one cluster can use it.
 
-import type { IpFamily } from '../../base/ip.ts';
+import type { IpFamily } from '../../base/net/ip.ts';
 import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 import type { Protocol, SessionAffinity } from '../../kube/objects/service.ts';
 

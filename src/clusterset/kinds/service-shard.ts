@@ -1,7 +1,7 @@
 // ServiceShard: what one cluster exports of one service, at the broker in that cluster's namespace. Its name is
 // `<service>.<namespace>`; its namespace identifies the cluster.
 
-import type { IpFamily } from '../../base/ip.ts';
+import type { IpFamily } from '../../base/net/ip.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 import type { SessionAffinity } from '../../kube/objects/service.ts';
 import type { StalenessPolicy } from './cluster-set.ts';

@@ -1,7 +1,7 @@
 // How other clusters reach a cluster: the ranges that the set's admin allows it, and where those lie when seen from outside,
 // address for address, as a 1:1 NAT at its edge has it. Pure.
 
-import { formatIp, type IpRange, isInRange, parseIp, parseRange } from '../../base/ip.ts';
+import { formatIp, type IpRange, isInRange, parseIp, parseRange } from '../../base/net/ip.ts';
 import type { ClusterSpec, TranslationSpec } from '../kinds/cluster.ts';
 import type { AddressRules } from './endpoint-address.ts';
 

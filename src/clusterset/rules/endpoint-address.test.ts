@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseRange } from '../../base/ip.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import { refusal } from './endpoint-address.ts';
 
 const rules = { virtualRanges: [parseRange('243.0.0.0/12')!, parseRange('fd43::/48')!], allowedRanges: [] };

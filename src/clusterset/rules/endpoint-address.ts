@@ -1,8 +1,8 @@
 // The one address rule for everything a member says: endpoints, cluster IPs, load balancers. Refused are addresses that lead
 // nowhere or back to the reader itself, our own virtual ones, and those outside the ranges the cluster joined with. Pure.
 
-import { type Ip, type IpRange, isInRange, parseIp } from '../../base/ip.ts';
-import { refusedRange, unmappedIp } from '../../base/special-ranges.ts';
+import { type Ip, type IpRange, isInRange, parseIp } from '../../base/net/ip.ts';
+import { refusedRange, unmappedIp } from '../../base/net/special-ranges.ts';
 
 export interface AddressRules {
   /** Our own virtual addresses: an endpoint there would lead in a circle. */

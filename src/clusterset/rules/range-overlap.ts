@@ -1,8 +1,8 @@
 // Whether the policies of a clusterset make sense together, and whether the address ranges of a cluster that wants to join
 // fit beside those of the clusterset and of its members. Pure; one sentence for each problem, with what to do.
 
-import { doRangesOverlap, type IpRange, isInRange, parseIp, parseRange } from '../../base/ip.ts';
-import { refusedWithin } from '../../base/special-ranges.ts';
+import { doRangesOverlap, type IpRange, isInRange, parseIp, parseRange } from '../../base/net/ip.ts';
+import { refusedWithin } from '../../base/net/special-ranges.ts';
 import { type ClusterSetSpec, clusterSetDefaults } from '../kinds/cluster-set.ts';
 
 export interface NamedRange {

@@ -2,7 +2,7 @@
 // options. Peering refuses peers that claim any of it, and takes the addresses of their services from `peers`; names of
 // external services take theirs from `external`. Pure.
 
-import { isInRange, parseIp, parseRange } from '../../base/ip.ts';
+import { isInRange, parseIp, parseRange } from '../../base/net/ip.ts';
 import type { ConfigMap } from '../../kube/objects/config-map.ts';
 import type { ServiceImport } from '../kinds/service-import.ts';
 

@@ -1,6 +1,6 @@
 // The settings of a ClusterSet object, with defaults. Pure.
 
-import { type IpFamily, type IpRange, parseRange } from '../../base/ip.ts';
+import { type IpFamily, type IpRange, parseRange } from '../../base/net/ip.ts';
 import {
   type ClusterSet,
   type ClusterSetIpPolicy,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseRange } from '../../base/ip.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import { endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import type { Service, ServiceSpec } from '../../kube/objects/service.ts';
 import { drainAnnotation, type ServiceExport } from '../kinds/service-export.ts';

@@ -2,8 +2,8 @@
 // thread is given. Plain data.
 
 import type { TsigKey } from '../../base/dns/tsig.ts';
-import { parseIp } from '../../base/ip.ts';
-import { parseHostPort } from '../../base/text/host-port.ts';
+import { parseHostPort } from '../../base/net/host-port.ts';
+import { parseIp } from '../../base/net/ip.ts';
 
 export interface TlsMaterial {
   readonly certificate: string;

@@ -1,15 +1,15 @@
 // The facts of the service behind a name, for explanations: the object, its slices, shards
 // or peer, and why something is not in the answer. For people, not for the path.
 
-import { formatAddress, parseAddress } from '../../base/ip.ts';
+import { formatAddress, parseAddress } from '../../base/net/ip.ts';
 import type { Clock } from '../../base/world.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import type { ExternalTable } from '../../catalog/external-table.ts';
 import type { OwnerFacts, SliceFacts } from '../../catalog/facts/facts.ts';
-import type { FederationTable } from '../../catalog/federation-table.ts';
-import type { LeftOut } from '../../catalog/owner-names.ts';
-import type { Claimant, PeerTable } from '../../catalog/peer-table.ts';
-import type { Zone } from '../../catalog/zones.ts';
+import type { FederationTable } from '../../catalog/federation/federation-table.ts';
+import type { LeftOut } from '../../catalog/names/owner-names.ts';
+import type { Zone } from '../../catalog/names/zones.ts';
+import type { ExternalTable } from '../../catalog/outside/external-table.ts';
+import type { Claimant, PeerTable } from '../../catalog/outside/peer-table.ts';
 import type { RecordSource } from './explanation.ts';
 
 export interface FactSources {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { decodeMessage, encodeMessage } from '../../base/dns/message.ts';
 import { createMetrics } from '../../base/metrics.ts';
-import { FederationTable } from '../../catalog/federation-table.ts';
+import { FederationTable } from '../../catalog/federation/federation-table.ts';
 import { parseShardRecord } from '../../federation/rules/record.ts';
-import type { ChainConfig } from '../chain.ts';
+import type { ChainConfig } from '../chain/chain.ts';
+import { defaultSourceOption } from '../message/wire.ts';
 import { observeChanges, registerDnsMetrics } from '../metrics/metrics.ts';
 import { Asker, addImport, addService, makeCatalog, makeSlice, syncAll } from '../testing/ask.ts';
 import type { Exchange } from '../upstream/exchange.ts';
-import { defaultSourceOption } from '../wire.ts';
 import { explain } from './explainer.ts';
 import { formatExplanation } from './explanation.ts';
 

@@ -4,7 +4,7 @@
 import { recordType } from '../../base/dns/codes.ts';
 import type { ResourceRecord } from '../../base/dns/message.ts';
 import { decodeName } from '../../base/dns/name.ts';
-import { formatAddress } from '../../base/ip.ts';
+import { formatAddress } from '../../base/net/ip.ts';
 
 export function rdataText({ type, rdata }: Pick<ResourceRecord, 'type' | 'rdata'>): string {
   const bytes = Buffer.from(rdata);

@@ -1,10 +1,10 @@
-// Only those in the list are served, so that the resolver is no open forwarder. Verdicts are remembered by address text.
+// Only clients in the list are served, so that the resolver is no open forwarder.
 
 import { rcode } from '../../base/dns/codes.ts';
-import { type IpRange, isInRange, parseIp, parseRange } from '../../base/ip.ts';
-import type { Answer } from '../answer.ts';
-import type { Handler, Step } from '../handler.ts';
-import { extendedError, type Query } from '../wire.ts';
+import type { Answer } from '../message/answer.ts';
+import type { Handler, Step } from '../message/handler.ts';
+import { extendedError, type Query } from '../message/wire.ts';
+import { createAddressFilter } from '../source/address-filter.ts';
 
 /** Loopback, private, shared, link-local and unique-local addresses: what a cluster's pods have. */
 export const defaultClients: readonly string[] = [
@@ -18,33 +18,6 @@ export const defaultClients: readonly string[] = [
   'fc00::/7',
   'fe80::/10',
 ];
-
-const rememberedMax = 10_000;
-
-/** A test of addresses against ranges that is cheap when the same ones come again. */
-export function createAddressFilter(ranges: readonly string[]): (address: string) => boolean {
-  const parsed = ranges.map((text): IpRange => {
-    const range = parseRange(text);
-    if (!range) throw new Error(`address range ${JSON.stringify(text)}: want an address or address/prefix`);
-    return range;
-  });
-  const remembered = new Map<string, boolean>();
-  return (address) => {
-    const known = remembered.get(address);
-    if (known !== undefined) return known;
-    const isAllowed = isInAny(address, parsed);
-    if (remembered.size >= rememberedMax) remembered.clear();
-    remembered.set(address, isAllowed);
-    return isAllowed;
-  };
-}
-
-function isInAny(text: string, ranges: readonly IpRange[]): boolean {
-  // A dual-stack socket shows IPv4 clients as ::ffff:10.0.0.1, a link-local one ends in %eth0.
-  const plain = text.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
-  const ip = parseIp(plain);
-  return ip !== undefined && ranges.some((range) => isInRange(ip, range));
-}
 
 export interface AclHandlerOptions {
   readonly clients: readonly string[];

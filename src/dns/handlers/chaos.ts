@@ -2,10 +2,10 @@
 
 import { classChaos, rcode, recordType } from '../../base/dns/codes.ts';
 import { encodeName } from '../../base/dns/name.ts';
-import { txtData } from '../../catalog/answers.ts';
-import type { Answer } from '../answer.ts';
-import type { Handler, Step } from '../handler.ts';
-import { extendedError, headerBytes, type Query } from '../wire.ts';
+import { txtData } from '../../catalog/names/answers.ts';
+import type { Answer } from '../message/answer.ts';
+import type { Handler, Step } from '../message/handler.ts';
+import { extendedError, headerBytes, type Query } from '../message/wire.ts';
 
 export function chaosHandler(options: { readonly serverId: string }): Handler {
   const texts: readonly { readonly names: readonly Uint8Array[]; readonly rdata: Uint8Array }[] = [

@@ -5,9 +5,9 @@
 import { createHmac } from 'node:crypto';
 import { rcode } from '../../base/dns/codes.ts';
 import type { Clock } from '../../base/world.ts';
-import type { Answer } from '../answer.ts';
-import type { Handler, Step } from '../handler.ts';
-import { clientCookieBytes, type Query, serverCookieBytes } from '../wire.ts';
+import type { Answer } from '../message/answer.ts';
+import type { Handler, Step } from '../message/handler.ts';
+import { clientCookieBytes, type Query, serverCookieBytes } from '../message/wire.ts';
 
 const version = 1;
 /** RFC 9018 section 4.3 */

@@ -1,10 +1,10 @@
 // Unknown names go upstream, for clients that ask for recursion.
 
 import { classIn } from '../../base/dns/codes.ts';
-import type { Answer } from '../answer.ts';
-import type { Handler, Later, Step } from '../handler.ts';
+import type { Answer } from '../message/answer.ts';
+import type { Handler, Later, Step } from '../message/handler.ts';
+import type { Query } from '../message/wire.ts';
 import type { Forwarder } from '../upstream/forwarder.ts';
-import type { Query } from '../wire.ts';
 
 export function forwardHandler(options: { readonly forwarder: Forwarder }): Handler {
   return {

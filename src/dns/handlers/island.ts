@@ -5,15 +5,15 @@
 
 import { classAny, classIn, rcode } from '../../base/dns/codes.ts';
 import { hashBytes, isWithin } from '../../base/dns/name.ts';
-import { zoneMark } from '../../catalog/answers.ts';
-import { namesOutside } from '../../catalog/outside-gate.ts';
-import type { Answer } from '../answer.ts';
-import type { Handler, Later, Step } from '../handler.ts';
-import type { CatalogReader } from '../reader.ts';
-import { SoaTemplate } from '../soa.ts';
+import { zoneMark } from '../../catalog/names/answers.ts';
+import { namesOutside } from '../../catalog/names/outside-gate.ts';
+import type { Answer } from '../message/answer.ts';
+import type { Handler, Later, Step } from '../message/handler.ts';
+import { SoaTemplate } from '../message/soa.ts';
+import { extendedError, type Query } from '../message/wire.ts';
 import type { StubZones } from '../stub-zones/stub-zones.ts';
-import { extendedError, type Query } from '../wire.ts';
-import { createOldAnswers, createZoneAnswers, type OldView, type ZoneAnswersOptions } from '../zone-answers.ts';
+import type { CatalogReader } from '../zones/reader.ts';
+import { createOldAnswers, createZoneAnswers, type OldView, type ZoneAnswersOptions } from '../zones/zone-answers.ts';
 
 export interface IslandHandlerOptions extends Omit<ZoneAnswersOptions, 'soa'> {
   readonly name: string;

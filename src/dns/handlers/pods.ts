@@ -3,13 +3,13 @@
 
 import { classIn, rcode, recordType } from '../../base/dns/codes.ts';
 import { encodeName, isWithin } from '../../base/dns/name.ts';
-import { parseAddress } from '../../base/ip.ts';
-import { addressOfPodLabel } from '../../catalog/pod-names.ts';
-import type { Zone } from '../../catalog/zones.ts';
-import type { Answer } from '../answer.ts';
-import type { Handler, Step } from '../handler.ts';
-import { SoaTemplate } from '../soa.ts';
-import { headerBytes, type Query } from '../wire.ts';
+import { parseAddress } from '../../base/net/ip.ts';
+import { addressOfPodLabel } from '../../catalog/names/pod-names.ts';
+import type { Zone } from '../../catalog/names/zones.ts';
+import type { Answer } from '../message/answer.ts';
+import type { Handler, Step } from '../message/handler.ts';
+import { SoaTemplate } from '../message/soa.ts';
+import { headerBytes, type Query } from '../message/wire.ts';
 
 const serial = 1;
 

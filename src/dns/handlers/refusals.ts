@@ -2,9 +2,9 @@
 // chain, names outside all zones.
 
 import { rcode, recordType } from '../../base/dns/codes.ts';
-import type { Answer } from '../answer.ts';
-import type { Handler, Step } from '../handler.ts';
-import { extendedError, type Query } from '../wire.ts';
+import type { Answer } from '../message/answer.ts';
+import type { Handler, Step } from '../message/handler.ts';
+import { extendedError, type Query } from '../message/wire.ts';
 
 export function refuseHandler(): Handler {
   return {

@@ -4,14 +4,14 @@
 
 import { rcode, recordType } from '../../base/dns/codes.ts';
 import { addressOfReverse, encodeName, isWithin } from '../../base/dns/name.ts';
-import { findSet } from '../../catalog/answers.ts';
-import type { Zone } from '../../catalog/zones.ts';
-import type { Answer } from '../answer.ts';
-import type { Handler, Step } from '../handler.ts';
-import type { CatalogReader } from '../reader.ts';
-import { Selector } from '../select.ts';
-import { extendedError, headerBytes, type Query } from '../wire.ts';
-import { createAddressFilter } from './acl.ts';
+import { findSet } from '../../catalog/names/answers.ts';
+import type { Zone } from '../../catalog/names/zones.ts';
+import type { Answer } from '../message/answer.ts';
+import type { Handler, Step } from '../message/handler.ts';
+import { extendedError, headerBytes, type Query } from '../message/wire.ts';
+import { createAddressFilter } from '../source/address-filter.ts';
+import type { CatalogReader } from '../zones/reader.ts';
+import { Selector } from '../zones/select.ts';
 
 export const reverseTrees: readonly Uint8Array[] = [encodeName('in-addr.arpa'), encodeName('ip6.arpa')];
 

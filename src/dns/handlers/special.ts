@@ -4,12 +4,12 @@
 
 import { classIn, rcode, recordType } from '../../base/dns/codes.ts';
 import { encodeName, isWithin, reverseName } from '../../base/dns/name.ts';
-import { makeZone } from '../../catalog/zones.ts';
-import type { Answer } from '../answer.ts';
-import type { Handler, Step } from '../handler.ts';
-import { SoaTemplate } from '../soa.ts';
+import { makeZone } from '../../catalog/names/zones.ts';
+import type { Answer } from '../message/answer.ts';
+import type { Handler, Step } from '../message/handler.ts';
+import { SoaTemplate } from '../message/soa.ts';
+import { headerBytes, type Query } from '../message/wire.ts';
 import type { StubZones } from '../stub-zones/stub-zones.ts';
-import { headerBytes, type Query } from '../wire.ts';
 
 const ttlSeconds = 86_400;
 const serial = 1;

@@ -2,13 +2,13 @@
 // that option is dropped; a query that was passed on too often is in a loop and is refused.
 
 import { rcode } from '../../base/dns/codes.ts';
-import type { Answer } from '../answer.ts';
-import type { Handler, Later, Step } from '../handler.ts';
+import type { Answer } from '../message/answer.ts';
+import type { Handler, Later, Step } from '../message/handler.ts';
+import { extendedError, type Query } from '../message/wire.ts';
 import { type SourceTagger, sayDropped } from '../source/trusted-servers.ts';
 import type { StubEntry, StubZones } from '../stub-zones/stub-zones.ts';
 import { overTls } from '../upstream/exchange.ts';
 import { Forwarder, type ForwarderOptions } from '../upstream/forwarder.ts';
-import { extendedError, type Query } from '../wire.ts';
 
 export interface StubHandlerOptions {
   readonly zones: StubZones;

@@ -4,9 +4,9 @@
 import { rcode } from '../../base/dns/codes.ts';
 import { type TsigKey, tsigErrorRecord, verifyMessage } from '../../base/dns/tsig.ts';
 import type { Clock } from '../../base/world.ts';
-import type { Answer } from '../answer.ts';
-import type { Handler, Step } from '../handler.ts';
-import { extendedError, type Query } from '../wire.ts';
+import type { Answer } from '../message/answer.ts';
+import type { Handler, Step } from '../message/handler.ts';
+import { extendedError, type Query } from '../message/wire.ts';
 
 export function tsigHandler(options: { readonly keys: () => readonly TsigKey[]; readonly clock: Clock }): Handler {
   const { clock } = options;

@@ -3,18 +3,18 @@
 
 import { classAny, classIn, rcode } from '../../base/dns/codes.ts';
 import { isWithin } from '../../base/dns/name.ts';
-import type { Answer } from '../answer.ts';
-import type { Handler, Later, Step } from '../handler.ts';
-import { SoaTemplate } from '../soa.ts';
+import type { Answer } from '../message/answer.ts';
+import type { Handler, Later, Step } from '../message/handler.ts';
+import { SoaTemplate } from '../message/soa.ts';
+import { extendedError, type Query } from '../message/wire.ts';
 import type { StubZones } from '../stub-zones/stub-zones.ts';
-import { extendedError, type Query } from '../wire.ts';
 import {
   createOldAnswers,
   createZoneAnswers,
   failNotReady,
   type OldView,
   type ZoneAnswersOptions,
-} from '../zone-answers.ts';
+} from '../zones/zone-answers.ts';
 
 export interface ZoneHandlerOptions extends Omit<ZoneAnswersOptions, 'soa'> {
   readonly name: string;

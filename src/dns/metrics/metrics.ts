@@ -6,9 +6,9 @@ import type { ComputedMetric, ComputedValue, Metrics } from '../../base/metrics.
 import { propagationBuckets, propagationSeconds } from '../../base/propagation-time.ts';
 import type { Clock } from '../../base/world.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import type { Zone } from '../../catalog/zones.ts';
-import type { ServerTotals } from '../upstream/server-stats.ts';
+import type { Zone } from '../../catalog/names/zones.ts';
 import { latencyBounds, readCounters, type ZoneLatency } from './observe.ts';
+import type { ServerTotals } from './server-stats.ts';
 
 export interface DnsMetricsOptions {
   readonly metrics: Metrics;

@@ -5,10 +5,10 @@ import { rcodeNames, typeText } from '../../base/dns/codes.ts';
 import { decodeName } from '../../base/dns/name.ts';
 import type { LogFields } from '../../base/log.ts';
 import type { Clock } from '../../base/world.ts';
-import type { Answer } from '../answer.ts';
-import type { Observer } from '../responder.ts';
-import { readServerStats, ServerStats, type ServerTotals, serverStatsCells } from '../upstream/server-stats.ts';
-import type { Query } from '../wire.ts';
+import type { Answer } from '../message/answer.ts';
+import type { Observer } from '../message/handler.ts';
+import type { Query } from '../message/wire.ts';
+import { readServerStats, ServerStats, type ServerTotals, serverStatsCells } from './server-stats.ts';
 
 export const tallyNames = [
   /** Packets from port 0, which cannot be answered. */

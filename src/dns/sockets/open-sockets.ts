@@ -4,11 +4,11 @@
 import type { Log } from '../../base/log.ts';
 import { LogBudget, packetFaults } from '../../base/log-budget.ts';
 import { sleep, type World } from '../../base/world.ts';
-import type { ChainConfig } from '../chain.ts';
+import type { ChainConfig } from '../chain/chain.ts';
+import type { Responder } from '../chain/responder.ts';
+import type { ZoneChange } from '../chain/service.ts';
 import type { ListenOptions, StubZone, TrustConfig } from '../config/config.ts';
 import type { Tally } from '../metrics/observe.ts';
-import type { Responder } from '../responder.ts';
-import type { ZoneChange } from '../service.ts';
 import { listenStream } from './server-stream.ts';
 import { type Listening, listenUdp } from './server-udp.ts';
 import { isWildcard, type LocalAddresses, listenWildcardUdp } from './wildcard-udp.ts';

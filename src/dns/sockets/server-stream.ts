@@ -7,11 +7,11 @@ import { createServer as createTcpServer, type Server, type Socket } from 'node:
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { FrameReader, frameMessage } from '../../base/dns/frames.ts';
 import type { Timers } from '../../base/world.ts';
-import { Answer } from '../answer.ts';
+import type { Responder } from '../chain/responder.ts';
 import type { TlsMaterial } from '../config/config.ts';
+import { Answer } from '../message/answer.ts';
+import { headerBytes, messageBytesMax } from '../message/wire.ts';
 import type { Tally } from '../metrics/observe.ts';
-import type { Responder } from '../responder.ts';
-import { headerBytes, messageBytesMax } from '../wire.ts';
 import { OpenConnections } from './open-connections.ts';
 import type { Listening } from './server-udp.ts';
 

@@ -4,10 +4,10 @@
 
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
-import { Answer } from '../answer.ts';
+import type { Responder } from '../chain/responder.ts';
+import { Answer } from '../message/answer.ts';
+import { udpPayloadMax } from '../message/wire.ts';
 import type { Tally } from '../metrics/observe.ts';
-import type { Responder } from '../responder.ts';
-import { udpPayloadMax } from '../wire.ts';
 
 export interface UdpOptions {
   readonly responder: Responder;

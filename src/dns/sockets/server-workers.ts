@@ -6,12 +6,12 @@ import { Worker } from 'node:worker_threads';
 import type { Log, LogFields } from '../../base/log.ts';
 import { siblingModule } from '../../base/sibling-module.ts';
 import type { World } from '../../base/world.ts';
-import type { CatalogMemory, CatalogNews, NameTable } from '../../catalog/name-table.ts';
-import type { ChainConfig } from '../chain.ts';
+import type { CatalogMemory, CatalogNews, NameTable } from '../../catalog/names/name-table.ts';
+import type { ChainConfig } from '../chain/chain.ts';
+import { Responder } from '../chain/responder.ts';
+import type { ZoneChange } from '../chain/service.ts';
 import type { ListenOptions, StubZone, TrustConfig } from '../config/config.ts';
 import { createCounters, tallyIn } from '../metrics/observe.ts';
-import { Responder } from '../responder.ts';
-import type { ZoneChange } from '../service.ts';
 import { type CloseOptions, openSockets, type Serving } from './open-sockets.ts';
 
 export interface WorkerSetup {

@@ -3,9 +3,9 @@
 // their bytes.
 
 import { hashBytes } from '../../base/dns/name.ts';
-import type { PlacesReader, Standpoint } from '../../catalog/places.ts';
-import type { Answer } from '../answer.ts';
-import type { Query } from '../wire.ts';
+import type { PlacesReader, Standpoint } from '../../catalog/packed/places.ts';
+import type { Answer } from '../message/answer.ts';
+import type { Query } from '../message/wire.ts';
 import { decodeSource } from './source-option.ts';
 import { sayDropped, type TrustedServers } from './trusted-servers.ts';
 

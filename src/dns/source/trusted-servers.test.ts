@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Query } from '../wire.ts';
+import type { Query } from '../message/wire.ts';
 import { decodeSource, encodeSource, type SourceCluster } from './source-option.ts';
 import { describeSource, SourceTagger, TrustedServers } from './trusted-servers.ts';
 

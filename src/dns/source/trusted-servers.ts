@@ -3,12 +3,12 @@
 
 import type { TsigKey } from '../../base/dns/tsig.ts';
 import type { Random } from '../../base/world.ts';
-import type { ClusterPlace } from '../../catalog/places.ts';
-import type { Answer } from '../answer.ts';
+import type { ClusterPlace } from '../../catalog/packed/places.ts';
 import type { TrustConfig, TrustedServersConfig } from '../config/config.ts';
-import { createAddressFilter } from '../handlers/acl.ts';
+import type { Answer } from '../message/answer.ts';
+import { extendedError, type Query } from '../message/wire.ts';
 import type { SourceTag } from '../upstream/question.ts';
-import { extendedError, type Query } from '../wire.ts';
+import { createAddressFilter } from './address-filter.ts';
 import { decodeSource, encodeSource, hopsMax, type SourceCluster } from './source-option.ts';
 
 export class TrustedServers {

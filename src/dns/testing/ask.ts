@@ -9,14 +9,14 @@ import type { Clock, Random, Timers, World } from '../../base/world.ts';
 import { Catalog, type CatalogOptions } from '../../catalog/catalog.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
-import { Answer } from '../answer.ts';
-import type { ChainConfig } from '../chain.ts';
+import type { ChainConfig } from '../chain/chain.ts';
+import { DnsService } from '../chain/service.ts';
 import { nobody, type StubZone } from '../config/config.ts';
-import { messageOf } from '../handler.ts';
+import { Answer } from '../message/answer.ts';
+import { messageOf } from '../message/handler.ts';
+import { defaultSourceOption, type Transport } from '../message/wire.ts';
 import { createCounters } from '../metrics/observe.ts';
-import { DnsService } from '../service.ts';
 import type { Exchange } from '../upstream/exchange.ts';
-import { defaultSourceOption, type Transport } from '../wire.ts';
 
 export const stillClock: Clock = { wallMs: () => 1_700_000_000_000, monotonicMs: () => 1000 };
 

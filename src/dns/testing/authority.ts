@@ -2,11 +2,11 @@
 
 import packet, { type DecodedPacket } from 'dns-packet';
 import { silentLog } from '../../base/log.ts';
-import type { FederationTable } from '../../catalog/federation-table.ts';
-import { Answer } from '../answer.ts';
+import type { FederationTable } from '../../catalog/federation/federation-table.ts';
+import { DnsService } from '../chain/service.ts';
+import { Answer } from '../message/answer.ts';
+import { defaultSourceOption, type Transport } from '../message/wire.ts';
 import { createCounters } from '../metrics/observe.ts';
-import { DnsService } from '../service.ts';
-import { defaultSourceOption, type Transport } from '../wire.ts';
 import { describeAnswer, encodeQuestion, stillClock } from './ask.ts';
 
 export interface AuthorityAskOptions {

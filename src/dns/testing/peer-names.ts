@@ -1,9 +1,9 @@
 // For tests: services of peers from a few words, and a way to ask for their names.
 
 import type { Catalog } from '../../catalog/catalog.ts';
-import { PeerTable } from '../../catalog/peer-table.ts';
+import { PeerTable } from '../../catalog/outside/peer-table.ts';
 import { firstSeenAnnotation, type PeerService, type PeerServiceStatus } from '../../peering/kinds/peer-service.ts';
-import type { PeerNamesConfig } from '../chain.ts';
+import type { PeerNamesConfig } from '../chain/chain.ts';
 import { reverseTrees } from '../handlers/reverse.ts';
 import { Asker, type AskerOptions, stillClock } from './ask.ts';
 

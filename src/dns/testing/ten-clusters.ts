@@ -4,18 +4,18 @@
 
 import packet from 'dns-packet';
 import type { Clock, World } from '../../base/world.ts';
-import { Answer } from '../answer.ts';
-import type { Handler } from '../handler.ts';
-import { messageOf } from '../handler.ts';
+import { Responder } from '../chain/responder.ts';
 import { stubHandler } from '../handlers/stub.ts';
-import { Responder } from '../responder.ts';
+import { Answer } from '../message/answer.ts';
+import type { Handler } from '../message/handler.ts';
+import { messageOf } from '../message/handler.ts';
+import { defaultSourceOption } from '../message/wire.ts';
 import { decodeSource, encodeSource } from '../source/source-option.ts';
 import { SourceTagger, TrustedServers } from '../source/trusted-servers.ts';
 import { StubZones } from '../stub-zones/stub-zones.ts';
 import { ReplyCache } from '../upstream/cache.ts';
 import type { Exchange } from '../upstream/exchange.ts';
 import { WaitingRoom } from '../upstream/waiting-room.ts';
-import { defaultSourceOption } from '../wire.ts';
 import { encodeQuestion, throwFault } from './ask.ts';
 
 export interface TenClustersResult {

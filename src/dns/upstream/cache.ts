@@ -2,7 +2,7 @@
 // an answer can depend on; for federations that includes the cluster that asks. Pure; time is passed in.
 
 import { nameBytesMax } from '../../base/dns/name.ts';
-import type { Query } from '../wire.ts';
+import type { Query } from '../message/wire.ts';
 import { asRefreshed, CachedReply, isAnswer, isUsable, packReply, withRetry } from './cached-reply.ts';
 import type { SourceTag } from './question.ts';
 import type { Reply } from './reply.ts';

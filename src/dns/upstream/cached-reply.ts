@@ -3,7 +3,7 @@
 // objects and arrays the same took five times as much, and marking them a fifth of the CPU of a miss.
 
 import { rcode } from '../../base/dns/codes.ts';
-import type { Body } from '../answer.ts';
+import type { Body } from '../message/answer.ts';
 import type { Reply } from './reply.ts';
 
 /** The words of an extended error, a TTL offset for each record, and the records follow. */

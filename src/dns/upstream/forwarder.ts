@@ -7,11 +7,12 @@ import { rcode } from '../../base/dns/codes.ts';
 import { hashBytes } from '../../base/dns/name.ts';
 import { signMessage, type TsigKey, verifyMessage } from '../../base/dns/tsig.ts';
 import type { World } from '../../base/world.ts';
-import type { Answer } from '../answer.ts';
 import type { ForwardTimes, ServerAddress } from '../config/config.ts';
-import type { Later, Step } from '../handler.ts';
+import type { Answer } from '../message/answer.ts';
+import type { Later, Step } from '../message/handler.ts';
+import { extendedError, type Query } from '../message/wire.ts';
 import type { Tally } from '../metrics/observe.ts';
-import { extendedError, type Query } from '../wire.ts';
+import type { ServerStats } from '../metrics/server-stats.ts';
 import { Asking } from './asking.ts';
 import type { ReplyCache } from './cache.ts';
 import { type CachedReply, isAnswer, unkept } from './cached-reply.ts';
@@ -22,7 +23,6 @@ import { buildProbe, buildQuestion, type SourceTag, withoutOpt } from './questio
 import { Race, type RaceRules } from './race.ts';
 import type { IsOfOthers } from './related.ts';
 import { failureOf, type ReadOptions, type Reply, readReply } from './reply.ts';
-import type { ServerStats } from './server-stats.ts';
 import type { ServerSet } from './servers.ts';
 import type { WaitingRoom } from './waiting-room.ts';
 

@@ -2,7 +2,7 @@
 
 import { classIn, rcode, recordType } from '../../base/dns/codes.ts';
 import { decodeMessage, encodeMessage, type Message } from '../../base/dns/message.ts';
-import { formatAddress } from '../../base/ip.ts';
+import { formatAddress } from '../../base/net/ip.ts';
 import type { World } from '../../base/world.ts';
 import { parseServerAddress } from '../config/config.ts';
 import type { Exchange } from './exchange.ts';

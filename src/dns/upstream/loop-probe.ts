@@ -4,8 +4,8 @@
 
 import { classIn, recordType } from '../../base/dns/codes.ts';
 import { encodeName } from '../../base/dns/name.ts';
-import type { Answer } from '../answer.ts';
-import { headerBytes, type Query } from '../wire.ts';
+import type { Answer } from '../message/answer.ts';
+import { headerBytes, type Query } from '../message/wire.ts';
 
 /** Leaves room for the two labels before it. */
 const zoneLengthMax = 200;

@@ -2,7 +2,7 @@
 
 import { classIn, recordType } from '../../base/dns/codes.ts';
 import type { World } from '../../base/world.ts';
-import { ednsOption, headerBytes, type Query, udpPayloadMax } from '../wire.ts';
+import { ednsOption, headerBytes, type Query, udpPayloadMax } from '../message/wire.ts';
 
 /** Facts about the client: sent as an option, and kept apart in the cache. */
 export interface SourceTag {

@@ -5,7 +5,7 @@
 import { recordType } from '../../base/dns/codes.ts';
 import { encodeMessage, type ResourceRecord, tryDecodeMessage } from '../../base/dns/message.ts';
 import { isWithin, lowerCase, nameBytesMax } from '../../base/dns/name.ts';
-import { headerBytes } from '../wire.ts';
+import { headerBytes } from '../message/wire.ts';
 
 /** Whether a name is not for the servers that gave the reply to answer. */
 export type IsOfOthers = (name: Uint8Array) => boolean;

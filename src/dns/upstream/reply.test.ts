@@ -3,9 +3,9 @@
 import packet from 'dns-packet';
 import { expect, test } from 'vitest';
 import { encodeName } from '../../base/dns/name.ts';
-import { Answer } from '../answer.ts';
+import { Answer } from '../message/answer.ts';
+import { Query } from '../message/wire.ts';
 import { throwFault } from '../testing/ask.ts';
-import { Query } from '../wire.ts';
 import { ReplyCache } from './cache.ts';
 import { readReply } from './reply.ts';
 import { WaitingRoom } from './waiting-room.ts';

@@ -3,7 +3,7 @@
 // (related.ts). Pure; a reply that cannot be read is undefined.
 
 import { rcode, recordType } from '../../base/dns/codes.ts';
-import { ednsOption, headerBytes, messageBytesMax } from '../wire.ts';
+import { ednsOption, headerBytes, messageBytesMax } from '../message/wire.ts';
 import { type IsOfOthers, RelatedRecords, withoutUnrelated } from './related.ts';
 
 export interface Reply {

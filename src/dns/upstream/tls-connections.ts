@@ -7,7 +7,7 @@ import { connect, type TLSSocket } from 'node:tls';
 import { FrameReader, frameMessage } from '../../base/dns/frames.ts';
 import type { Timer, World } from '../../base/world.ts';
 import type { TlsClient } from '../config/config.ts';
-import { headerBytes } from '../wire.ts';
+import { headerBytes } from '../message/wire.ts';
 import type { ExchangeOptions } from './exchange.ts';
 
 interface Waiting {

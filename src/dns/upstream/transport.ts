@@ -2,7 +2,7 @@
 
 import { exchangeOverTcp } from '../../base/dns/transport-tcp.ts';
 import type { World } from '../../base/world.ts';
-import { headerBytes } from '../wire.ts';
+import { headerBytes } from '../message/wire.ts';
 import type { Exchange, ExchangeOptions, TakeReply } from './exchange.ts';
 import { isReplyTo } from './reply.ts';
 import { createTlsConnections } from './tls-connections.ts';

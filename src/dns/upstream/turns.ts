@@ -3,7 +3,7 @@
 // same one. A refreshed answer goes on where the one before stopped.
 
 import { hashBytes } from '../../base/dns/name.ts';
-import type { Query } from '../wire.ts';
+import type { Query } from '../message/wire.ts';
 
 /** Enough that two names in use seldom share one. */
 const counters = 16_384;

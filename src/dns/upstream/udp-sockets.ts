@@ -7,7 +7,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import type { World } from '../../base/world.ts';
 import type { ServerAddress } from '../config/config.ts';
-import { headerBytes } from '../wire.ts';
+import { headerBytes } from '../message/wire.ts';
 import { Deadline, Deadlines } from './deadlines.ts';
 import type { ExchangeOptions, TakeReply } from './exchange.ts';
 import { RandomNumbers } from './random-numbers.ts';

@@ -3,9 +3,9 @@
 // one that comes new. Answers are written here too, into memory that all of them share.
 
 import { signMessage } from '../../base/dns/tsig.ts';
-import { Answer } from '../answer.ts';
-import type { Later, TakeMessage } from '../handler.ts';
-import { extendedError, messageBytesMax, Query } from '../wire.ts';
+import { Answer } from '../message/answer.ts';
+import type { Later, TakeMessage } from '../message/handler.ts';
+import { extendedError, messageBytesMax, Query } from '../message/wire.ts';
 import type { CachedReply } from './cached-reply.ts';
 import { Turns } from './turns.ts';
 

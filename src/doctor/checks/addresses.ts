@@ -1,6 +1,6 @@
 // Checks of address ranges: those of members and of the clusterset do not overlap, and enough addresses are left. Pure.
 
-import { isInRange, parseIp, parseRange } from '../../base/ip.ts';
+import { isInRange, parseIp, parseRange } from '../../base/net/ip.ts';
 import { areServicesPublished, type KnownMember, virtualRanges } from '../../clusterset/explain/broker-state.ts';
 import { findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
 import type { Checks } from '../diagnosis.ts';

@@ -6,9 +6,9 @@ import { type AddressClaim, addressClaimType } from '../../addresses/address-cla
 import { claimsByOwner, createAllocator } from '../../addresses/allocator.ts';
 import type { AddressOwner } from '../../addresses/candidates.ts';
 import { ownerKey } from '../../addresses/claim.ts';
-import type { IpRange } from '../../base/ip.ts';
 import { isSameJson } from '../../base/json.ts';
 import type { Log } from '../../base/log.ts';
+import type { IpRange } from '../../base/net/ip.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';

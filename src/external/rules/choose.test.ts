@@ -1,7 +1,7 @@
 // The meaning of the rules, as tables a person can read.
 
 import { describe, expect, test } from 'vitest';
-import { parseIp } from '../../base/ip.ts';
+import { parseIp } from '../../base/net/ip.ts';
 import { externalService } from '../testing/services.ts';
 import { type Connection, choose, rank } from './choose.ts';
 import { ownerId, rulesOf } from './rule.ts';

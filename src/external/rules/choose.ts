@@ -5,7 +5,7 @@
 // the connection speaks: an exact name, then the longest wildcard, then the longest prefix; between equals the older
 // resource, then its name. Host is known per request, so a name of an HTTP rule counts for requests only.
 
-import { type Ip, isInRange } from '../../base/ip.ts';
+import { type Ip, isInRange } from '../../base/net/ip.ts';
 import type { Protocol } from '../kinds/mesh-external-service.ts';
 import { byPrecedence, type Rule } from './rule.ts';
 

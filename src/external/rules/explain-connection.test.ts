@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseIp } from '../../base/ip.ts';
+import { parseIp } from '../../base/net/ip.ts';
 import { formatConnection } from '../../cli/external/explain-connection.ts';
 import { builtinPlugins } from '../plugins/builtin.ts';
 import { createAuthority } from '../testing/pem.ts';

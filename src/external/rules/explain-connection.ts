@@ -1,6 +1,6 @@
 // Why a connection goes where it goes: the rule, the destination, the rules it hides, and what to know beside. Pure.
 
-import { isInRange } from '../../base/ip.ts';
+import { isInRange } from '../../base/net/ip.ts';
 import type { MeshExternalService } from '../kinds/mesh-external-service.ts';
 import { type Connection, prefixLength, type Request, rank } from './choose.ts';
 import { formatRange } from './overlaps.ts';

@@ -5,7 +5,7 @@ import { selectsLabels } from '../../kube/objects/label-selector.ts';
 import { allowManyAnnotation, type HostnameGenerator, selectedMax } from '../kinds/hostname-generator.ts';
 import { type ExternalAddress, type MeshExternalService, ownName } from '../kinds/mesh-external-service.ts';
 import { compareText, ownerOf } from './rule.ts';
-import { parseTemplate, resolveTemplate } from './template.ts';
+import { parseTemplate, resolveTemplate } from './validation/template.ts';
 
 /** Somebody of another kind that has names. */
 export interface NameOwner {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseRange } from '../../base/ip.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import { externalService } from '../testing/services.ts';
 import { OverlapIndex } from './overlaps.ts';
 import { type Rule, rulesOf } from './rule.ts';

@@ -3,7 +3,7 @@
 // or apart, so those around one are found by their prefixes and those inside it lie behind it in order.
 
 import sortedBTree from 'sorted-btree';
-import { formatIp, type IpRange } from '../../base/ip.ts';
+import { formatIp, type IpRange } from '../../base/net/ip.ts';
 import { prefixLength } from './choose.ts';
 import { byPrecedence, ownerId, type Rule } from './rule.ts';
 

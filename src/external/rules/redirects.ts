@@ -1,7 +1,7 @@
 // Which connections of a node are sent to its Envoy, and to which of its two outbound listeners. Where ranges overlap, the
 // smallest decides. Pure.
 
-import { type IpRange, parseRange } from '../../base/ip.ts';
+import { type IpRange, parseRange } from '../../base/net/ip.ts';
 import { hasNames, type PortTables, speechClasses } from './tables.ts';
 
 export interface Redirect {

@@ -1,6 +1,6 @@
 // The rules of a MeshExternalService, one for each match that counts. Only for resources that are valid and visible. Pure.
 
-import { type Ip, type IpRange, parseIp, parseRange } from '../../base/ip.ts';
+import { type Ip, type IpRange, parseIp, parseRange } from '../../base/net/ip.ts';
 import {
   createdMs,
   type ExternalMatch,

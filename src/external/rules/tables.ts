@@ -1,7 +1,7 @@
 // The rules sorted into tables, by port and by what a connection speaks: who decides for a virtual IP, for a name, for a
 // range. Each key is there once, with its winner. Pure; the order of the input never matters.
 
-import { formatIp, type IpRange } from '../../base/ip.ts';
+import { formatIp, type IpRange } from '../../base/net/ip.ts';
 import type { Protocol } from '../kinds/mesh-external-service.ts';
 import { speaks, type Transport } from './choose.ts';
 import { formatRange } from './overlaps.ts';

@@ -8,7 +8,7 @@ import { decodeMessage, encodeMessage, type Message, type ResourceRecord } from 
 import { decodeName } from '../../base/dns/name.ts';
 import { exchangeOverTcp } from '../../base/dns/transport-tcp.ts';
 import { signMessage, type TsigKey, verifyMessage, verifyNext } from '../../base/dns/tsig.ts';
-import { formatAddress } from '../../base/ip.ts';
+import { formatAddress } from '../../base/net/ip.ts';
 import type { Clock, Random, Timers } from '../../base/world.ts';
 import { type NameChange, ownerText, type ZoneSet } from './difference.ts';
 import type { ChangeResult, Provider } from './publisher.ts';

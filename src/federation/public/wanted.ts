@@ -2,7 +2,7 @@
 // and zone that leads one level up when nothing healthy is there. Pure; the order of the input never matters.
 
 import { encodeName, tryEncodeName } from '../../base/dns/name.ts';
-import { formatAddress, parseAddress } from '../../base/ip.ts';
+import { formatAddress, parseAddress } from '../../base/net/ip.ts';
 
 export interface PublicShard {
   readonly cluster: string;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { silentLog } from '../../base/log.ts';
-import { FederationTable } from '../../catalog/federation-table.ts';
-import { NameTable } from '../../catalog/name-table.ts';
+import { FederationTable } from '../../catalog/federation/federation-table.ts';
+import { NameTable } from '../../catalog/names/name-table.ts';
 import { parseShardRecord } from '../rules/record.ts';
 import { BalancerNames, type LookUp } from './balancer-names.ts';
 

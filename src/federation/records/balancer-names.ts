@@ -2,8 +2,8 @@
 // a shard takes its place among the others in every answer. An alias could not: it must stand alone. While a name cannot be
 // looked up, the addresses it had stay.
 
-import { parseRange } from '../../base/ip.ts';
 import type { Log } from '../../base/log.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { readAddressRules } from '../../clusterset/rules/address-translation.ts';
 import { refusal } from '../../clusterset/rules/endpoint-address.ts';

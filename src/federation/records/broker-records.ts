@@ -1,8 +1,8 @@
 // Connects a federation's authority to the broker: the exported shards of all members become its records, members with an
 // expired lease are left out, and the Federation object sets the policy. While the broker is unreachable nothing changes.
 
-import type { IpRange } from '../../base/ip.ts';
 import type { Log } from '../../base/log.ts';
+import type { IpRange } from '../../base/net/ip.ts';
 import type { Timer, World } from '../../base/world.ts';
 import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';

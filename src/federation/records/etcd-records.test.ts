@@ -5,8 +5,8 @@ import { Simulation } from '../../../sim/virtual-world.ts';
 import { type EtcdAccess, EtcdRefusal } from '../../base/etcd.ts';
 import type { HttpRequest, HttpResponse, HttpTransport } from '../../base/http.ts';
 import { type Log, type LogFields, silentLog } from '../../base/log.ts';
-import { FederationTable } from '../../catalog/federation-table.ts';
-import { NameTable } from '../../catalog/name-table.ts';
+import { FederationTable } from '../../catalog/federation/federation-table.ts';
+import { NameTable } from '../../catalog/names/name-table.ts';
 import { EtcdRecords } from './etcd-records.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');

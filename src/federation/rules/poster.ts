@@ -1,8 +1,8 @@
 // The identities that may post the stub zone of a federation, and the endpoints of members that it is posted to.
 // Pure.
 
-import { parseRange } from '../../base/ip.ts';
-import { parseHostPort } from '../../base/text/host-port.ts';
+import { parseHostPort } from '../../base/net/host-port.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import { refusal } from '../../clusterset/rules/endpoint-address.ts';
 

@@ -2,7 +2,7 @@
 // the key /<federation>/<namespace>/<service>/<cluster> and a JSON value. Seed 001's two plain fields are still read and
 // written; the other fields came later. Pure.
 
-import { formatRange, type IpRange } from '../../base/ip.ts';
+import { formatRange, type IpRange } from '../../base/net/ip.ts';
 import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
 import { inverse, readAddressRules, readTranslations, translate } from '../../clusterset/rules/address-translation.ts';

@@ -1,11 +1,11 @@
 // Deletes everything below a prefix: what a namespace holds, or all objects of a kind that goes.
 
-import { parsePlace } from '../encoding/stored.ts';
-import type { Served } from '../kinds/registry.ts';
-import type { Engine } from '../request/call.ts';
-import { StatusError } from '../request/status.ts';
-import { systemCall } from '../request/system-call.ts';
+import type { Engine } from '../model/call.ts';
+import type { Served } from '../model/registry.ts';
+import { StatusError } from '../model/status.ts';
+import { parsePlace } from '../model/stored.ts';
 import { removeObject } from '../verbs/delete.ts';
+import { systemCall } from '../verbs/system-call.ts';
 
 const pageLength = 100;
 

@@ -4,15 +4,15 @@
 import { errorText } from '../../base/log.ts';
 import type { Timer } from '../../base/world.ts';
 import { eventType } from '../../kube/objects/event.ts';
-import { parsePlace, textOf } from '../encoding/stored.ts';
 import { newEventType } from '../kinds/event.ts';
-import type { Served } from '../kinds/registry.ts';
-import type { Engine } from '../request/call.ts';
-import { StatusError } from '../request/status.ts';
-import { systemCall } from '../request/system-call.ts';
+import type { Engine } from '../model/call.ts';
+import type { Served } from '../model/registry.ts';
+import { StatusError } from '../model/status.ts';
+import { parsePlace, textOf } from '../model/stored.ts';
 import { type Following, followPrefix } from '../store/follow.ts';
 import type { Entry, StoreEvent } from '../store/store.ts';
 import { removeObject } from '../verbs/delete.ts';
+import { systemCall } from '../verbs/system-call.ts';
 import type { Background } from './follow.ts';
 
 /** Removed together, so that they share commits. */

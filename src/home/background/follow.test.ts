@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { silentLog } from '../../base/log.ts';
-import { createMemoryStore } from '../store/open.ts';
+import { createMemoryStore } from '../open-store.ts';
 import type { RangeRequest, Store, WatchRequest } from '../store/store.ts';
 import { followStore } from './follow.ts';
 

@@ -2,7 +2,7 @@
 
 import { errorText } from '../../base/log.ts';
 import { createQueue, type Queue, type WorkResult } from '../../base/queue.ts';
-import type { Engine } from '../request/call.ts';
+import type { Engine } from '../model/call.ts';
 import { type Following, followPrefix } from '../store/follow.ts';
 import type { StoreEvent } from '../store/store.ts';
 

@@ -3,16 +3,16 @@
 
 import { BoundedCache } from '../../base/bounded-cache.ts';
 import { type AnyObject, type OwnerReference, parseApiVersion } from '../../kube/objects/object.ts';
-import { objectKey, parseKey, parseStored } from '../encoding/stored.ts';
-import type { Engine, Place } from '../request/call.ts';
-import { StatusError } from '../request/status.ts';
-import { systemCall } from '../request/system-call.ts';
+import type { Engine, Place } from '../model/call.ts';
+import { StatusError } from '../model/status.ts';
+import { objectKey, parseKey, parseStored } from '../model/stored.ts';
 import type { StoreEvent } from '../store/store.ts';
 import { foregroundFinalizer, orphanFinalizer, removeObject } from '../verbs/delete.ts';
 import type { Propagation } from '../verbs/delete-options.ts';
 import { modify } from '../verbs/modify.ts';
 import { isBeingDeleted } from '../verbs/open-namespace.ts';
 import { isReferenceTo } from '../verbs/owner-references.ts';
+import { systemCall } from '../verbs/system-call.ts';
 import { type Background, followStore } from './follow.ts';
 import { createOwnerIndex, type OwnerIndex } from './owner-index.ts';
 

@@ -2,15 +2,15 @@
 // namespace that is being deleted, so what is empty once stays empty.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
-import { objectKey, parseStored } from '../encoding/stored.ts';
-import type { Served } from '../kinds/registry.ts';
-import type { Engine, Place } from '../request/call.ts';
-import { StatusError } from '../request/status.ts';
-import { systemCall } from '../request/system-call.ts';
+import type { Engine, Place } from '../model/call.ts';
+import type { Served } from '../model/registry.ts';
+import { StatusError } from '../model/status.ts';
+import { objectKey, parseStored } from '../model/stored.ts';
 import { namespaceFinalizers } from '../verbs/admission.ts';
 import { create } from '../verbs/create.ts';
 import { modify } from '../verbs/modify.ts';
 import { isBeingDeleted, namespaceKeyPrefix } from '../verbs/open-namespace.ts';
+import { systemCall } from '../verbs/system-call.ts';
 import { removeAllBelow } from './emptying.ts';
 import { type Background, followStore } from './follow.ts';
 

@@ -2,7 +2,7 @@
 // owners, however many objects there are; objects that mention no owner are not even parsed.
 
 import type { OwnerReference } from '../../kube/objects/object.ts';
-import { textOf } from '../encoding/stored.ts';
+import { textOf } from '../model/stored.ts';
 import type { Entry, StoreEvent } from '../store/store.ts';
 
 export interface OwnerIndex {

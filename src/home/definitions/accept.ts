@@ -2,7 +2,7 @@
 // other kinds.
 
 import { type WantedCondition, withConditions } from '../../kube/objects/conditions.ts';
-import type { Kind } from '../kinds/kind.ts';
+import type { Kind } from '../model/kind.ts';
 import {
   type CustomResourceDefinition,
   type DefinitionNames,

@@ -1,7 +1,7 @@
 // Printer columns of a definition as columns of a table. Without any, the age is shown, as Kubernetes does.
 
-import { formatAge, nameColumn } from '../kinds/columns.ts';
-import type { Column } from '../kinds/kind.ts';
+import { formatAge, nameColumn } from '../model/columns.ts';
+import type { Column } from '../model/kind.ts';
 import type { DefinitionVersion, PrinterColumn } from './definition.ts';
 import { findByPath, type JsonPath, parseJsonPath } from './json-path.ts';
 

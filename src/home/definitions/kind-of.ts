@@ -1,7 +1,7 @@
 // Turns an accepted definition into the kind that is served.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
-import type { DefinedKindRules, Kind, KindBehaviour, KindVersion } from '../kinds/kind.ts';
+import type { DefinedKindRules, Kind, KindBehaviour, KindVersion } from '../model/kind.ts';
 import { apiVersionSchema, kindSchema, objectMetaSchema } from '../schema/object-meta.ts';
 import type { Schema } from '../schema/schema.ts';
 import { columnsOf } from './columns.ts';

@@ -3,8 +3,8 @@
 
 import { apiVersionOf } from '../../kube/objects/object.ts';
 import { compareVersions } from '../definitions/version-order.ts';
-import type { Kind, KindVersion } from '../kinds/kind.ts';
-import { allVerbs, type Registry } from '../kinds/registry.ts';
+import type { Kind, KindVersion } from '../model/kind.ts';
+import { allVerbs, type Registry } from '../model/registry.ts';
 
 interface ServedResource {
   readonly kind: Kind;

@@ -1,8 +1,8 @@
 // The paths of an OpenAPI document: what may be asked of each resource, and with which parameters. kubectl looks here
 // for the parameters it would like to send, and for nothing else.
 
-import type { Kind, KindVersion } from '../kinds/kind.ts';
-import { allVerbs } from '../kinds/registry.ts';
+import type { Kind, KindVersion } from '../model/kind.ts';
+import { allVerbs } from '../model/registry.ts';
 import { componentName, kindComponentName, reference } from './openapi-schemas.ts';
 
 type Operation = Readonly<Record<string, unknown>>;

@@ -2,9 +2,9 @@
 // each custom kind, written out.
 
 import { apiVersionOf } from '../../kube/objects/object.ts';
-import type { Kind, KindVersion } from '../kinds/kind.ts';
-import { type Field, flatFields, messageOfKind, protobufName } from '../kinds/messages/messages.ts';
-import { listExtensions, mapExtensions, scalarSchemas } from '../kinds/messages/schemas.ts';
+import { type Field, flatFields, messageOfKind, protobufName } from '../messages/messages.ts';
+import { listExtensions, mapExtensions, scalarSchemas } from '../messages/schemas.ts';
+import type { Kind, KindVersion } from '../model/kind.ts';
 import type { Schema } from '../schema/schema.ts';
 import { describeField, describeKindField, describeMessage } from './descriptions.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { builtinKinds } from '../kinds/index.ts';
-import type { Kind } from '../kinds/kind.ts';
+import type { Kind } from '../model/kind.ts';
 import { TestTime } from '../testing/test-api.ts';
 import { createOpenApi } from './openapi.ts';
 

@@ -5,8 +5,8 @@
 import { createHash } from 'node:crypto';
 import { inSteps, type Pieces } from '../../base/turns.ts';
 import { apiVersionOf } from '../../kube/objects/object.ts';
-import type { Kind, KindVersion } from '../kinds/kind.ts';
-import { messageOfKind } from '../kinds/messages/messages.ts';
+import { messageOfKind } from '../messages/messages.ts';
+import type { Kind, KindVersion } from '../model/kind.ts';
 import { addPaths, type Paths } from './openapi-paths.ts';
 import { addKind, addMessage, type Components } from './openapi-schemas.ts';
 

@@ -4,9 +4,9 @@
 import type { HttpResponse } from '../../base/http.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { errorResponse } from '../encoding/respond.ts';
-import type { ApiRequest, RequestTrail } from '../request/access.ts';
-import { StatusError } from '../request/status.ts';
-import { asStatusError } from '../request/status-errors.ts';
+import type { ApiRequest, RequestTrail } from '../model/access.ts';
+import { StatusError } from '../model/status.ts';
+import { asStatusError } from '../model/status-errors.ts';
 import type { Carrier } from './carriers.ts';
 import type { EdgeLimits } from './limits.ts';
 import { clientFields, type TlsClient } from './tls-client.ts';

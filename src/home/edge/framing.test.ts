@@ -122,7 +122,7 @@ function sentBody(method: string): { readonly body?: string } {
 
 /** Text in which a piece that is missing, repeated or out of place shows. */
 function pattern(length: number): string {
-  return Array.from({ length: Math.ceil(length / 8) }, (_, index) => String(index).padStart(7, '.') + '\n')
+  return Array.from({ length: Math.ceil(length / 8) }, (_, index) => `${String(index).padStart(7, '.')}\n`)
     .join('')
     .slice(0, length);
 }

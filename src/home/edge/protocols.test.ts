@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, test } from 'vitest';
-import { StatusError } from '../request/status.ts';
+import { StatusError } from '../model/status.ts';
 import { closed, sendHttp2, text, until } from './testing/bench.ts';
 import { edgeSuite } from './testing/edge-suite.ts';
 

@@ -17,7 +17,7 @@ import type { HttpResponse } from '../../base/http.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { World } from '../../base/world.ts';
-import type { ApiRequest } from '../request/access.ts';
+import type { ApiRequest } from '../model/access.ts';
 import { type AuditSink, auditEvent } from '../security/audit.ts';
 import type { Pki } from '../security/pki.ts';
 import { type Carrier, http1Carrier, http2Carrier } from './carriers.ts';

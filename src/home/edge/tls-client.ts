@@ -1,7 +1,7 @@
 // The client of a TLS connection, by its certificate. Authorization comes later.
 
 import type { PeerCertificate, TLSSocket } from 'node:tls';
-import type { ApiRequest, ClientSubject } from '../request/access.ts';
+import type { ApiRequest, ClientSubject } from '../model/access.ts';
 
 export type TlsClient =
   | { readonly kind: 'nobody' }

@@ -3,17 +3,17 @@
 
 import { invalid } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import type { Served } from '../kinds/registry.ts';
-import type { Call, Engine } from '../request/call.ts';
-import { invalidObject, StatusError } from '../request/status.ts';
-import { badRequest, nestedTooDeep, tooManyValues } from '../request/status-errors.ts';
-import type { Step } from '../request/steps.ts';
+import type { Call, Engine } from '../model/call.ts';
+import { normalizeMetadata } from '../model/metadata.ts';
+import type { Served } from '../model/registry.ts';
+import { invalidObject, StatusError } from '../model/status.ts';
+import { badRequest, nestedTooDeep, tooManyValues } from '../model/status-errors.ts';
+import type { Step } from '../model/steps.ts';
+import { bufferOf, textOf } from '../model/stored.ts';
 import { pruneUnknownFields } from '../schema/prune.ts';
 import { nestingDepthMax } from '../schema/walk.ts';
-import { normalizeMetadata } from '../verbs/metadata.ts';
 import { scanJson } from './duplicate-keys.ts';
 import { decodeProtobufBody, protobufMediaType } from './protobuf.ts';
-import { bufferOf, textOf } from './stored.ts';
 import { type DecodedBody, decodeYaml } from './yaml-body.ts';
 
 const jsonMediaType = 'application/json';

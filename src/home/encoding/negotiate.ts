@@ -1,7 +1,7 @@
 // In which form an answer is wanted, from the Accept header: the object itself, a table for people, its metadata alone,
 // or, for discovery, everything at once.
 
-import { StatusError } from '../request/status.ts';
+import { StatusError } from '../model/status.ts';
 
 export type Form =
   | { readonly kind: 'json' }

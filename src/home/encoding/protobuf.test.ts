@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { StatusError } from '../request/status.ts';
+import { StatusError } from '../model/status.ts';
 import { arbitraryOf, ProtobufEncoder } from '../testing/protobuf-encoder.ts';
 import { decodeProtobufBody } from './protobuf.ts';
 import { formatDuration } from './protobuf-special.ts';

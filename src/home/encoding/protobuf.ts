@@ -4,8 +4,8 @@
 import { setMember } from '../../base/json.ts';
 import { expectWireType, MalformedError, WireReader, wireTypes } from '../../base/protobuf/wire-reader.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import { type Field, isMessage, messageOf, messageOfKind, type Scalar } from '../kinds/messages/messages.ts';
-import { StatusError } from '../request/status.ts';
+import { type Field, isMessage, messageOf, messageOfKind, type Scalar } from '../messages/messages.ts';
+import { StatusError } from '../model/status.ts';
 import { type Fields, specialValues } from './protobuf-special.ts';
 
 export const protobufMediaType = 'application/vnd.kubernetes.protobuf';

@@ -4,11 +4,11 @@
 import type { HttpResponse } from '../../base/http.ts';
 import type { Turns } from '../../base/turns.ts';
 import { apiVersionOf } from '../../kube/objects/object.ts';
-import type { Answer, Call, Engine, ListAnswer } from '../request/call.ts';
-import type { StatusError } from '../request/status.ts';
+import type { Answer, Call, Engine, ListAnswer } from '../model/call.ts';
+import type { StatusError } from '../model/status.ts';
+import { chunkEnd, encodeAnswer, encodeList, parseStored } from '../model/stored.ts';
 import type { Entry } from '../store/store.ts';
 import type { Form } from './negotiate.ts';
-import { chunkEnd, encodeAnswer, encodeList, parseStored } from './stored.ts';
 import { metadataOf, parseIncludeObject, rowOf, type TableOptions, tableOf } from './table.ts';
 
 const jsonHeaders = { 'content-type': 'application/json', 'cache-control': 'no-cache, private' } as const;

@@ -1,9 +1,9 @@
 // Tables for people, in the form kubectl prints: one row per object, and as much of the object as is asked for.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
-import type { Column } from '../kinds/kind.ts';
-import type { Served } from '../kinds/registry.ts';
-import { badRequest } from '../request/status-errors.ts';
+import type { Column } from '../model/kind.ts';
+import type { Served } from '../model/registry.ts';
+import { badRequest } from '../model/status-errors.ts';
 
 export type IncludeObject = 'Metadata' | 'None' | 'Object';
 

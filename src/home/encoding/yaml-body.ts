@@ -2,10 +2,10 @@
 // what reading JSON does: a document that would delay others is refused after a look at its tokens.
 
 import { yaml } from '../../base/yaml.ts';
-import { StatusError } from '../request/status.ts';
-import { badRequest, nestedTooDeep } from '../request/status-errors.ts';
+import { StatusError } from '../model/status.ts';
+import { badRequest, nestedTooDeep } from '../model/status-errors.ts';
+import { textOf } from '../model/stored.ts';
 import { isDeeperThan, nestingDepthMax } from '../schema/walk.ts';
-import { textOf } from './stored.ts';
 
 /** About four thousand lines; the lines of a text in a block are not counted. */
 const tokensMax = 30_000;

@@ -3,12 +3,12 @@
 
 import type { FieldError } from '../../kube/objects/field-error.ts';
 import type { KubernetesObject } from '../../kube/objects/object.ts';
+import { messageOf, messageOfKind, protobufName } from '../messages/messages.ts';
+import { hasTypesOf, normalizeMessage } from '../messages/normalize.ts';
+import { kindSchemaOf } from '../messages/schemas.ts';
+import { ageColumn, nameColumn } from '../model/columns.ts';
+import type { Column, Kind, KindBehaviour, KindVersion, NameRule } from '../model/kind.ts';
 import type { Schema } from '../schema/schema.ts';
-import { ageColumn, nameColumn } from './columns.ts';
-import type { Column, Kind, KindBehaviour, KindVersion, NameRule } from './kind.ts';
-import { messageOf, messageOfKind, protobufName } from './messages/messages.ts';
-import { hasTypesOf, normalizeMessage } from './messages/normalize.ts';
-import { kindSchemaOf } from './messages/schemas.ts';
 
 export interface BuiltinKind<T extends KubernetesObject> {
   readonly group: string;

@@ -2,9 +2,9 @@
 
 import { type ConfigMap, configMapType, validateConfigMap } from '../../kube/objects/config-map.ts';
 import { applySecretDefaults, type Secret, secretType, validateSecret } from '../../kube/objects/secret.ts';
+import { column, nameColumn } from '../model/columns.ts';
+import type { Kind } from '../model/kind.ts';
 import { builtinKind } from './builtin.ts';
-import { column, nameColumn } from './columns.ts';
-import type { Kind } from './kind.ts';
 
 export const secretKind: Kind = builtinKind<Secret>({
   ...secretType,

@@ -3,9 +3,9 @@
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { applyDefinitionDefaults, type CustomResourceDefinition } from '../definitions/definition.ts';
 import { definitionWarnings, validateDefinition } from '../definitions/validate.ts';
+import { nameColumn } from '../model/columns.ts';
+import type { Column, Kind } from '../model/kind.ts';
 import { builtinKind } from './builtin.ts';
-import { nameColumn } from './columns.ts';
-import type { Column, Kind } from './kind.ts';
 
 const createdAtColumn: Column = {
   name: 'Created At',

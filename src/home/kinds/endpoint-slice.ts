@@ -2,7 +2,7 @@
 // Kubernetes a process on this machine is an endpoint like any other.
 
 import { isDnsLabel, isDnsSubdomain, type TextRule } from '../../base/dns/labels.ts';
-import { isInRange, parseIp, parseRange } from '../../base/ip.ts';
+import { isInRange, parseIp, parseRange } from '../../base/net/ip.ts';
 import { checkOneOf, checkPortNumber, checkText, checkUnchanged, checkUnique } from '../../kube/objects/checks.ts';
 import {
   type Endpoint,
@@ -12,9 +12,9 @@ import {
 } from '../../kube/objects/endpoint-slice.ts';
 import { type FieldError, required, tooMany } from '../../kube/objects/field-error.ts';
 import { isQualifiedName } from '../../kube/objects/names.ts';
+import { column, nameColumn, shortList } from '../model/columns.ts';
+import type { Kind } from '../model/kind.ts';
 import { builtinKind } from './builtin.ts';
-import { column, nameColumn, shortList } from './columns.ts';
-import type { Kind } from './kind.ts';
 
 export const endpointSliceKind: Kind = builtinKind<EndpointSlice>({
   ...endpointSliceType,

@@ -6,9 +6,9 @@ import { eventType, type KubernetesEvent } from '../../kube/objects/event.ts';
 import { type FieldError, invalid, required, tooLong } from '../../kube/objects/field-error.ts';
 import { isQualifiedName } from '../../kube/objects/names.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import { column, formatAge, nameColumn, wideColumn } from '../model/columns.ts';
+import type { Column, Kind } from '../model/kind.ts';
 import { builtinKind } from './builtin.ts';
-import { column, formatAge, nameColumn, wideColumn } from './columns.ts';
-import type { Column, Kind } from './kind.ts';
 
 export const newEventType: ResourceType = {
   group: 'events.k8s.io',

@@ -1,10 +1,10 @@
 // All built-in kinds. Those that need to know who may do what are made elsewhere and handed in.
 
+import type { Kind } from '../model/kind.ts';
 import type { ApiAccess } from '../security/create-access.ts';
 import { configMapKind, secretKind } from './config.ts';
 import { endpointSliceKind } from './endpoint-slice.ts';
 import { eventKind, newEventKind } from './event.ts';
-import type { Kind } from './kind.ts';
 import { leaseKind } from './lease.ts';
 import { namespaceKind } from './namespace.ts';
 import { nodeKind } from './node.ts';

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { AnyObject } from '../../kube/objects/object.ts';
+import { flatFields, isMessage, messageOf, messageOfKind } from '../messages/messages.ts';
+import { kindSchemaOf, schemaOf } from '../messages/schemas.ts';
+import { formatAge } from '../model/columns.ts';
+import type { Kind } from '../model/kind.ts';
 import { compileSchema } from '../schema/compile.ts';
 import { pruneUnknownFields } from '../schema/prune.ts';
 import { validateSchema } from '../schema/validate.ts';
 import { createTestApi, TestTime } from '../testing/test-api.ts';
-import { formatAge } from './columns.ts';
 import { customResourceDefinitionKind } from './custom-resource-definition.ts';
 import { builtinKinds } from './index.ts';
-import type { Kind } from './kind.ts';
-import { flatFields, isMessage, messageOf, messageOfKind } from './messages/messages.ts';
-import { kindSchemaOf, schemaOf } from './messages/schemas.ts';
 
 const kinds = builtinKinds({ serviceRanges: ['10.96.0.0/16'], random: new TestTime().world.random });
 const kindOf = (name: string): Kind => kinds.find((kind) => kind.kind === name)!;

@@ -3,9 +3,9 @@
 import { checkNotNegative } from '../../kube/objects/checks.ts';
 import { type FieldError, invalid } from '../../kube/objects/field-error.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
+import { column, nameColumn } from '../model/columns.ts';
+import type { Kind } from '../model/kind.ts';
 import { builtinKind } from './builtin.ts';
-import { column, nameColumn } from './columns.ts';
-import type { Kind } from './kind.ts';
 
 export const leaseKind: Kind = builtinKind<Lease>({
   ...leaseType,

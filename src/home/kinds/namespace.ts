@@ -3,10 +3,10 @@
 
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import { StatusError } from '../request/status.ts';
+import { column, nameColumn } from '../model/columns.ts';
+import type { Admission, Kind } from '../model/kind.ts';
+import { StatusError } from '../model/status.ts';
 import { builtinKind } from './builtin.ts';
-import { column, nameColumn } from './columns.ts';
-import type { Admission, Kind } from './kind.ts';
 
 const namespaceFinalizer = 'kubernetes';
 const namespaceNameLabel = 'kubernetes.io/metadata.name';

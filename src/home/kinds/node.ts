@@ -1,9 +1,9 @@
 // The Node kind.
 
 import { applyNodeDefaults, type Node, nodeType, validateNode } from '../../kube/objects/node.ts';
+import { ageColumn, column, nameColumn, orNone, wideColumn } from '../model/columns.ts';
+import type { Kind } from '../model/kind.ts';
 import { builtinKind } from './builtin.ts';
-import { ageColumn, column, nameColumn, orNone, wideColumn } from './columns.ts';
-import type { Kind } from './kind.ts';
 
 export const nodeKind: Kind = builtinKind<Node>({
   ...nodeType,

@@ -1,9 +1,9 @@
 // The Pod kind: its columns tell in a word how a Pod is, as kubectl users expect.
 
 import { type Container, type ContainerStatus, type Pod, podType } from '../../kube/objects/pod.ts';
+import { column, formatAge, nameColumn, orNone, wideColumn } from '../model/columns.ts';
+import type { Kind } from '../model/kind.ts';
 import { builtinKind } from './builtin.ts';
-import { column, formatAge, nameColumn, orNone, wideColumn } from './columns.ts';
-import type { Kind } from './kind.ts';
 import { applyPodDefaults, validatePod } from './rules/pod-rules.ts';
 
 export const podKind: Kind = builtinKind<Pod>({

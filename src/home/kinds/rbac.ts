@@ -1,13 +1,13 @@
 // RBAC's four kinds: names, columns and checks. Whether a writer gives away more than they have is asked at admission.
 
 import type { KubernetesObject } from '../../kube/objects/object.ts';
+import { column, nameColumn, wideColumn } from '../model/columns.ts';
+import type { Kind } from '../model/kind.ts';
 import type { ApiAccess } from '../security/create-access.ts';
 import { rbacGroup, refuseBindingEscalation, refuseRoleEscalation } from '../security/escalation.ts';
 import type { BindingObject, RoleObject } from '../security/rbac-index.ts';
 import { applyBindingDefaults, validateBinding, validateRole } from '../security/rbac-validation.ts';
 import { builtinKind } from './builtin.ts';
-import { column, nameColumn, wideColumn } from './columns.ts';
-import type { Kind } from './kind.ts';
 
 type Role = KubernetesObject & RoleObject;
 type Binding = KubernetesObject & BindingObject;

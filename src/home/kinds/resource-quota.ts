@@ -2,11 +2,15 @@
 
 import { type FieldError, forbidden, invalid } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import { parseWholeQuantity, type ResourceQuota, resourceQuotaType } from '../../kube/objects/resource-quota.ts';
-import { resourceNamed } from '../quota/quota.ts';
+import {
+  bytesResource,
+  parseWholeQuantity,
+  type ResourceQuota,
+  resourceQuotaType,
+} from '../../kube/objects/resource-quota.ts';
+import { column, nameColumn } from '../model/columns.ts';
+import type { Kind } from '../model/kind.ts';
 import { builtinKind } from './builtin.ts';
-import { column, nameColumn } from './columns.ts';
-import type { Kind } from './kind.ts';
 
 export const resourceQuotaKind: Kind = builtinKind<ResourceQuota>({
   ...resourceQuotaType,
@@ -38,4 +42,21 @@ function validateQuota({ spec }: ResourceQuota): FieldError[] {
 function notEnforced({ spec }: ResourceQuota): string[] {
   const names = Object.keys(spec?.hard ?? {}).filter((name) => resourceNamed(name) === undefined);
   return names.slice(0, 20).map((name) => `spec.hard[${name}]: the embedded home does not enforce this`);
+}
+
+const plainNames = new Set([
+  'configmaps',
+  'persistentvolumeclaims',
+  'pods',
+  'replicationcontrollers',
+  'resourcequotas',
+  'secrets',
+  'services',
+]);
+
+/** The resource that a name in spec.hard counts, empty for bytes; undefined for one that is not enforced here. */
+export function resourceNamed(name: string): string | undefined {
+  if (name === bytesResource) return '';
+  if (name.startsWith('count/')) return name.slice('count/'.length);
+  return plainNames.has(name) ? name : undefined;
 }

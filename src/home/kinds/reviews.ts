@@ -2,13 +2,13 @@
 // and stored nowhere.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
-import type { Attributes, User } from '../request/access.ts';
-import { invalidObject, StatusError } from '../request/status.ts';
+import type { Attributes, User } from '../model/access.ts';
+import type { Kind, RequestContext } from '../model/kind.ts';
+import { invalidObject, StatusError } from '../model/status.ts';
 import { validateSchema } from '../schema/validate.ts';
 import type { ApiAccess } from '../security/create-access.ts';
 import { TokenError } from '../security/tokens.ts';
 import { builtinKind } from './builtin.ts';
-import type { Kind, RequestContext } from './kind.ts';
 
 const authorization = 'authorization.k8s.io';
 const authentication = 'authentication.k8s.io';

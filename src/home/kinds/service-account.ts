@@ -2,17 +2,17 @@
 
 import { invalid, notSupported } from '../../kube/objects/field-error.ts';
 import type { AnyObject, KubernetesObject } from '../../kube/objects/object.ts';
-import { objectKey, textOf } from '../encoding/stored.ts';
-import { invalidObject, StatusError } from '../request/status.ts';
+import { schemaOf } from '../messages/schemas.ts';
+import { column, nameColumn } from '../model/columns.ts';
+import { type Kind, keyPrefixOf, type RequestContext } from '../model/kind.ts';
+import { invalidObject, StatusError } from '../model/status.ts';
+import { objectKey, textOf } from '../model/stored.ts';
 import { applySchemaDefaults } from '../schema/defaults.ts';
 import { validateSchema } from '../schema/validate.ts';
 import type { ApiAccess } from '../security/create-access.ts';
 import type { TokenOrder } from '../security/service-accounts.ts';
 import type { Store } from '../store/store.ts';
 import { builtinKind } from './builtin.ts';
-import { column, nameColumn } from './columns.ts';
-import { type Kind, keyPrefixOf, type RequestContext } from './kind.ts';
-import { schemaOf } from './messages/schemas.ts';
 
 const authentication = 'authentication.k8s.io';
 const lifetimeSecondsMin = 600;

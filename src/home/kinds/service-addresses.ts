@@ -3,7 +3,7 @@
 // when those fail by halving the range: each half is taken as often as it has free addresses, so that of many who look
 // at once in a range that is nearly full hardly any two find the same one.
 
-import { formatIp, type Ip, type IpFamily, type IpRange, isInRange, parseIp, parseRange } from '../../base/ip.ts';
+import { formatIp, type Ip, type IpFamily, type IpRange, isInRange, parseIp, parseRange } from '../../base/net/ip.ts';
 import type { Random } from '../../base/world.ts';
 import type { Compare, Entry, Store, Write } from '../store/store.ts';
 

@@ -1,14 +1,14 @@
 // The Service kind: its columns, and cluster IPs taken and given back in the commit that changes the Service.
 
-import { formatIp, parseIp } from '../../base/ip.ts';
+import { formatIp, parseIp } from '../../base/net/ip.ts';
 import type { Random } from '../../base/world.ts';
 import { type FieldError, invalid } from '../../kube/objects/field-error.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 import { applyServiceDefaults } from '../../kube/objects/service-defaults.ts';
-import { invalidObject } from '../request/status.ts';
+import { column, formatLabels, nameColumn, orNone, wideColumn } from '../model/columns.ts';
+import type { Admission, Kind } from '../model/kind.ts';
+import { invalidObject } from '../model/status.ts';
 import { builtinKind } from './builtin.ts';
-import { column, formatLabels, nameColumn, orNone, wideColumn } from './columns.ts';
-import type { Admission, Kind } from './kind.ts';
 import {
   addressesWanted,
   clusterIpChangeErrors,

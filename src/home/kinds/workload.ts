@@ -11,9 +11,9 @@ import {
 } from '../../kube/objects/label-selector.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 import type { PodTemplate } from '../../kube/objects/pod.ts';
+import { column, formatSelector, nameColumn, wideColumn } from '../model/columns.ts';
+import type { Kind } from '../model/kind.ts';
 import { builtinKind } from './builtin.ts';
-import { column, formatSelector, nameColumn, wideColumn } from './columns.ts';
-import type { Kind } from './kind.ts';
 import { applyPodSpecDefaults, checkPodSpec } from './rules/pod-rules.ts';
 
 export const deploymentType: ResourceType = {

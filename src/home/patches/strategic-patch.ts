@@ -3,8 +3,8 @@
 // lengths of the lists, never with their product.
 
 import { isObject, type JsonObject, setMember } from '../../base/json.ts';
-import { type Field, flatFields } from '../kinds/messages/messages.ts';
-import { specialSchemas } from '../kinds/messages/schemas.ts';
+import { type Field, flatFields } from '../messages/messages.ts';
+import { specialSchemas } from '../messages/schemas.ts';
 import { PatchError } from './json-patch.ts';
 
 /** `message` is the name of the target's message in the table of built-in kinds. */

@@ -1,7 +1,7 @@
 // How many objects of each kind and how many bytes each namespace holds, kept up to date change by change.
 
 import { resourceQuotaType } from '../../kube/objects/resource-quota.ts';
-import { parseKey } from '../encoding/stored.ts';
+import { parseKey } from '../model/stored.ts';
 import type { StoreEvent } from '../store/store.ts';
 
 export class Usage {

@@ -3,22 +3,18 @@
 
 import { errorText } from '../../base/log.ts';
 import type { Timer } from '../../base/world.ts';
-import {
-  bytesResource,
-  parseWholeQuantity,
-  type ResourceQuota,
-  resourceQuotaType,
-} from '../../kube/objects/resource-quota.ts';
+import { parseWholeQuantity, type ResourceQuota, resourceQuotaType } from '../../kube/objects/resource-quota.ts';
 import type { Background } from '../background/follow.ts';
-import { parsePlace, textOf } from '../encoding/stored.ts';
-import { keyPrefixOf } from '../kinds/kind.ts';
-import { type Call, type Engine, systemUser } from '../request/call.ts';
-import { StatusError } from '../request/status.ts';
-import { detailsOf } from '../request/status-errors.ts';
-import { systemCall } from '../request/system-call.ts';
+import { resourceNamed } from '../kinds/resource-quota.ts';
+import { type Call, type Engine, systemUser } from '../model/call.ts';
+import { keyPrefixOf } from '../model/kind.ts';
+import { StatusError } from '../model/status.ts';
+import { detailsOf } from '../model/status-errors.ts';
+import { parsePlace, textOf } from '../model/stored.ts';
 import { forEachEntry } from '../store/each-entry.ts';
 import { CompactedError, type StoreEvent } from '../store/store.ts';
 import { modify } from '../verbs/modify.ts';
+import { systemCall } from '../verbs/system-call.ts';
 import { Ledger, resourceOf } from './ledger.ts';
 
 const statusDelayMs = 1000;
@@ -187,21 +183,4 @@ function limitsOf({ spec }: ResourceQuota): Limit[] {
     const hard = parseWholeQuantity(text);
     return resource === undefined || hard === undefined ? [] : [{ name, resource, hard }];
   });
-}
-
-const plainNames = new Set([
-  'configmaps',
-  'persistentvolumeclaims',
-  'pods',
-  'replicationcontrollers',
-  'resourcequotas',
-  'secrets',
-  'services',
-]);
-
-/** The resource that a name in spec.hard counts, empty for bytes; undefined for one that is not enforced here. */
-export function resourceNamed(name: string): string | undefined {
-  if (name === bytesResource) return '';
-  if (name.startsWith('count/')) return name.slice('count/'.length);
-  return plainNames.has(name) ? name : undefined;
 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { Access, ApiRequest, Attributes } from '../model/access.ts';
+import { StatusError } from '../model/status.ts';
 import { type Store, StoreUnavailableError } from '../store/store.ts';
 import { allowAll, configMap, createTestApi, widgetDefinition, withMethods } from '../testing/test-api.ts';
-import type { Access, ApiRequest, Attributes } from './access.ts';
-import { StatusError } from './status.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
 

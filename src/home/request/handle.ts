@@ -5,7 +5,11 @@ import type { HttpResponse } from '../../base/http.ts';
 import { errorText } from '../../base/log.ts';
 import { type Form, negotiate } from '../encoding/negotiate.ts';
 import { errorResponse, respond } from '../encoding/respond.ts';
-import type { Served } from '../kinds/registry.ts';
+import type { Access, ApiRequest, User } from '../model/access.ts';
+import type { Answer, Call, Engine } from '../model/call.ts';
+import type { Served } from '../model/registry.ts';
+import { parseRoute, type ResourceRoute, type Route } from '../model/route.ts';
+import { asStatusError, forbidden, methodNotAllowed, noSuchResource } from '../model/status-errors.ts';
 import { create } from '../verbs/create.ts';
 import { remove } from '../verbs/delete.ts';
 import { removeCollection } from '../verbs/delete-collection.ts';
@@ -16,12 +20,8 @@ import { patch } from '../verbs/patch.ts';
 import { createInSubresource } from '../verbs/subresource.ts';
 import { update } from '../verbs/update.ts';
 import { watch } from '../watch/watch.ts';
-import type { Access, ApiRequest, User } from './access.ts';
-import type { Answer, Call, Engine } from './call.ts';
 import type { PathHandler } from './paths.ts';
 import type { RequestMetrics } from './request-metrics.ts';
-import { parseRoute, type ResourceRoute, type Route } from './route.ts';
-import { asStatusError, forbidden, methodNotAllowed, noSuchResource } from './status-errors.ts';
 
 export interface HandlerParts {
   readonly engine: Engine;

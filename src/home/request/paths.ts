@@ -6,11 +6,11 @@ import { aggregatedDiscovery, coreVersions, groupAnswer, groupList, resourceList
 import type { OpenApi } from '../discovery/openapi.ts';
 import { type Form, negotiate } from '../encoding/negotiate.ts';
 import { jsonResponse, textResponse } from '../encoding/respond.ts';
+import type { ApiRequest, AuthorityFacts } from '../model/access.ts';
+import type { Engine } from '../model/call.ts';
+import type { PathRoute } from '../model/route.ts';
+import { methodNotAllowed, noSuchResource } from '../model/status-errors.ts';
 import type { Store } from '../store/store.ts';
-import type { ApiRequest } from './access.ts';
-import type { Engine } from './call.ts';
-import type { PathRoute } from './route.ts';
-import { methodNotAllowed, noSuchResource } from './status-errors.ts';
 
 export type PathHandler = (request: ApiRequest, route: PathRoute) => Promise<HttpResponse>;
 
@@ -20,14 +20,6 @@ export interface PathParts {
   readonly openApi: OpenApi;
   waitsFor(): string | undefined;
   readonly authority: AuthorityFacts | undefined;
-}
-
-/** Facts about the home's certificate authority. */
-export interface AuthorityFacts {
-  /** PEM of all that are trusted. */
-  certificates(): string;
-  /** Advice for people, if there is any. */
-  warning(): string | undefined;
 }
 
 export function createPathHandler(parts: PathParts): PathHandler {

@@ -1,7 +1,7 @@
 // Counts requests and measures how long they take; a watch counts when it begins.
 
 import type { Metrics } from '../../base/metrics.ts';
-import type { Route } from './route.ts';
+import type { Route } from '../model/route.ts';
 
 export interface RequestMetrics {
   observe(route: Route | undefined, code: number, durationMs: number): void;

@@ -1,8 +1,8 @@
 // The line of the audit log for one request, at Kubernetes' Metadata level: user, verb, object and result;
 // never what was in it. Pure; writing is edge/audit-file.ts.
 
-import type { RequestTrail, User } from '../request/access.ts';
-import { parseRoute } from '../request/route.ts';
+import type { RequestTrail, User } from '../model/access.ts';
+import { parseRoute } from '../model/route.ts';
 
 export interface AuditSink {
   record(event: AuditEvent): void;

@@ -5,7 +5,7 @@ import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { certificateFacts } from '../../base/x509/certificates.ts';
-import type { AuthorityFacts } from '../request/paths.ts';
+import type { AuthorityFacts } from '../model/access.ts';
 import type { Pki } from './pki.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;

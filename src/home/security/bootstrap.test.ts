@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Attributes } from '../request/access.ts';
+import type { Attributes } from '../model/access.ts';
 import { ensureBootstrap } from './bootstrap.ts';
 import { binding, type Home, namespace, openHome, rbacPath } from './testing/home.ts';
 

@@ -6,7 +6,7 @@ import type { HttpResponse } from '../../base/http.ts';
 import { readBody } from '../../base/http.ts';
 import { isSameJson } from '../../base/json.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import type { ApiRequest } from '../request/access.ts';
+import type { ApiRequest } from '../model/access.ts';
 import { type BootstrapBinding, type BootstrapRole, bootstrapBindings, bootstrapRoles } from './bootstrap-roles.ts';
 import type { Subject } from './rbac-index.ts';
 import { type PolicyRule, uncovered } from './rules.ts';

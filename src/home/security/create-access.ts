@@ -4,9 +4,9 @@
 import { errorText, type Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import type { Access, ApiRequest, Attributes, Decision, User } from '../request/access.ts';
-import { StatusError } from '../request/status.ts';
-import { forbidden } from '../request/status-errors.ts';
+import type { Access, ApiRequest, Attributes, Decision, User } from '../model/access.ts';
+import { StatusError } from '../model/status.ts';
+import { forbidden } from '../model/status-errors.ts';
 import { followPrefix } from '../store/follow.ts';
 import type { Store } from '../store/store.ts';
 import { type Follower, follow } from './follow.ts';

@@ -3,9 +3,9 @@
 
 import { isSameJson } from '../../base/json.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import type { Admission } from '../kinds/kind.ts';
-import type { Attributes, User } from '../request/access.ts';
-import { StatusError } from '../request/status.ts';
+import type { Attributes, User } from '../model/access.ts';
+import type { Admission } from '../model/kind.ts';
+import { StatusError } from '../model/status.ts';
 import type { ApiAccess } from './create-access.ts';
 import type { BindingObject, RoleObject, RoleRef } from './rbac-index.ts';
 import { formatRule, type PolicyRule, uncovered } from './rules.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { silentLog } from '../../base/log.ts';
-import { encodeStored, objectKey } from '../encoding/stored.ts';
-import { keyPrefixOf } from '../kinds/kind.ts';
-import { createMemoryStore } from '../store/open.ts';
+import { keyPrefixOf } from '../model/kind.ts';
+import { encodeStored, objectKey } from '../model/stored.ts';
+import { createMemoryStore } from '../open-store.ts';
 import type { Store, WatchRequest } from '../store/store.ts';
 import { follow } from './follow.ts';
 

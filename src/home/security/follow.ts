@@ -1,8 +1,8 @@
 // Keeps an index informed of every object of a kind, straight from the store: all of them first, then each change.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
-import { parsePlace, textOf } from '../encoding/stored.ts';
-import { keyPrefixOf } from '../kinds/kind.ts';
+import { keyPrefixOf } from '../model/kind.ts';
+import { parsePlace, textOf } from '../model/stored.ts';
 import { type Following, type FollowRequest, followPrefix } from '../store/follow.ts';
 
 export interface Follower {

@@ -1,7 +1,7 @@
 // Impersonation: the user that the Impersonate headers name, and every permission that takes. Pure.
 
-import type { Attributes, User } from '../request/access.ts';
-import { StatusError } from '../request/status.ts';
+import type { Attributes, User } from '../model/access.ts';
+import { StatusError } from '../model/status.ts';
 
 const headerPrefix = 'impersonate-';
 const accountPattern = /^system:serviceaccount:([^:]+):([^:]+)$/;

@@ -2,7 +2,7 @@
 // from outside, object by object.
 
 import type { LabelSelector } from '../../kube/objects/label-selector.ts';
-import type { User } from '../request/access.ts';
+import type { User } from '../model/access.ts';
 import { type AggregableRole, effectiveRules, type PolicyRule } from './rules.ts';
 
 export interface RoleObject {

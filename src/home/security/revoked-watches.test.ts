@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ClientSubject } from '../request/access.ts';
+import type { ClientSubject } from '../model/access.ts';
 import { TestWatch } from '../testing/test-api.ts';
 import { account, binding, type Home, namespace, openHome, rbacPath, role } from './testing/home.ts';
 

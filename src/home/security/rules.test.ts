@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Attributes } from '../request/access.ts';
+import type { Attributes } from '../model/access.ts';
 import { type AggregableRole, allows, effectiveRules, formatRule, type PolicyRule, uncovered } from './rules.ts';
 
 /** `get apps/deployments/scale name`: verb, group/resource/subresource, name; a path begins with a slash. */

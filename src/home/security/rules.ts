@@ -2,7 +2,7 @@
 // aggregates others. Pure, as Kubernetes has it.
 
 import { type LabelSelector, selectsLabels } from '../../kube/objects/label-selector.ts';
-import type { Attributes } from '../request/access.ts';
+import type { Attributes } from '../model/access.ts';
 
 export interface PolicyRule {
   readonly verbs: readonly string[];

@@ -4,9 +4,9 @@
 import { createHash } from 'node:crypto';
 import { BoundedCache } from '../../base/bounded-cache.ts';
 import type { Clock, Random } from '../../base/world.ts';
-import { objectKey, textOf } from '../encoding/stored.ts';
-import { keyPrefixOf } from '../kinds/kind.ts';
-import type { Credential, User } from '../request/access.ts';
+import type { Credential, User } from '../model/access.ts';
+import { keyPrefixOf } from '../model/kind.ts';
+import { objectKey, textOf } from '../model/stored.ts';
 import type { Store } from '../store/store.ts';
 import { type NamedObject, type TokenClaims, TokenError, TokenKey } from './tokens.ts';
 

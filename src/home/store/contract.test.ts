@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
+import { createMemoryStore, openSqliteStore } from '../open-store.ts';
 import { storeContract } from './contract.ts';
-import { createMemoryStore, openSqliteStore } from './open.ts';
 import { TestWorld } from './testing/test-world.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'portolan-store-'));

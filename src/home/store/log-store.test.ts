@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { silentLog } from '../../base/log.ts';
+import { createMemoryStore } from '../open-store.ts';
 import { type DiskUse, type Journal, type JournalBatch, JournalBrokenError, JournalFullError } from './journal.ts';
 import { Loader } from './load.ts';
 import { LogStore } from './log-store.ts';
 import { MemoryDisk, MemoryJournal } from './memory-journal.ts';
-import { createMemoryStore } from './open.ts';
 import { defaultLimits, historyBytesMax, type Limits } from './retention.ts';
 import { StoreUnavailableError } from './store.ts';
 import { TestWorld } from './testing/test-world.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createMetrics } from '../../base/metrics.ts';
-import { createMemoryStore } from './open.ts';
+import { createMemoryStore } from '../open-store.ts';
 import { TestWorld } from './testing/test-world.ts';
 
 test('store metrics: commits, a compaction and sizes are there to read', async () => {

@@ -3,7 +3,7 @@
 
 import fc from 'fast-check';
 import protobuf from 'protobufjs';
-import { type Field, messageOf } from '../kinds/messages/messages.ts';
+import { type Field, messageOf } from '../messages/messages.ts';
 
 const { Type, Field: PbField, MapField, Root } = protobuf;
 

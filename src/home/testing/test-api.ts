@@ -9,11 +9,11 @@ import type { AnyObject } from '../../kube/objects/object.ts';
 import { type Api, createApi } from '../api.ts';
 import { customResourceDefinitionKind } from '../kinds/custom-resource-definition.ts';
 import { builtinKinds } from '../kinds/index.ts';
-import type { Kind } from '../kinds/kind.ts';
-import type { Access } from '../request/access.ts';
-import type { ApiLimits } from '../request/limits.ts';
+import type { Access } from '../model/access.ts';
+import type { Kind } from '../model/kind.ts';
+import type { ApiLimits } from '../model/limits.ts';
+import { createMemoryStore } from '../open-store.ts';
 import type { LogStore } from '../store/log-store.ts';
-import { createMemoryStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 
 export const allowAll: Access = {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { customResourceDefinitionKind } from '../kinds/custom-resource-definition.ts';
 import { builtinKinds } from '../kinds/index.ts';
-import type { Admission, Kind, KindBehaviour } from '../kinds/kind.ts';
-import { StatusError } from '../request/status.ts';
+import type { Admission, Kind, KindBehaviour } from '../model/kind.ts';
+import { StatusError } from '../model/status.ts';
 import { createTestApi, type TestApi, TestTime } from '../testing/test-api.ts';
 
 const things = '/apis/example.com/v1/things';

@@ -2,9 +2,9 @@
 // again from the beginning; every race has a winner, so this ends.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
-import type { Admission } from '../kinds/kind.ts';
-import { type Call, contextOf, type Engine } from '../request/call.ts';
-import { StatusError } from '../request/status.ts';
+import { type Call, contextOf, type Engine } from '../model/call.ts';
+import type { Admission } from '../model/kind.ts';
+import { StatusError } from '../model/status.ts';
 import { refuseForeignBlocks } from './owner-references.ts';
 
 export type AdmissionOf = Pick<Admission, 'operation' | 'object' | 'previous'>;

@@ -3,11 +3,11 @@
 
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { checkWriteOptions, readObject } from '../encoding/body.ts';
-import { objectKey } from '../encoding/stored.ts';
-import { type Answer, type Call, contextOf, type Engine } from '../request/call.ts';
-import { StatusError } from '../request/status.ts';
-import { alreadyExists, badRequest, methodNotAllowed } from '../request/status-errors.ts';
-import { stepsOf } from '../request/steps.ts';
+import { type Answer, type Call, contextOf, type Engine } from '../model/call.ts';
+import { StatusError } from '../model/status.ts';
+import { alreadyExists, badRequest, methodNotAllowed } from '../model/status-errors.ts';
+import { stepsOf } from '../model/steps.ts';
+import { objectKey } from '../model/stored.ts';
 import type { CommitResult, Compare } from '../store/store.ts';
 import { admit, again, tryUntilDone } from './admission.ts';
 import { encodeBounded } from './encode-bounded.ts';

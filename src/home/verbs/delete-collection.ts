@@ -1,9 +1,9 @@
 // Deletes everything that a list with the same selectors would show.
 
-import { parsePlace } from '../encoding/stored.ts';
-import type { Answer, Call, Engine } from '../request/call.ts';
-import { StatusError } from '../request/status.ts';
-import { methodNotAllowed } from '../request/status-errors.ts';
+import type { Answer, Call, Engine } from '../model/call.ts';
+import { StatusError } from '../model/status.ts';
+import { methodNotAllowed } from '../model/status-errors.ts';
+import { parsePlace } from '../model/stored.ts';
 import type { Entry } from '../store/store.ts';
 import { removeObject } from './delete.ts';
 import { readDeleteOptions } from './delete-options.ts';

@@ -2,11 +2,11 @@
 
 import { type FieldError, invalid } from '../../kube/objects/field-error.ts';
 import { asObject, decodeBody, mediaTypeOf, readBytes } from '../encoding/body.ts';
-import { schemaOf } from '../kinds/messages/schemas.ts';
-import type { Call, Engine } from '../request/call.ts';
-import { isTrue } from '../request/route.ts';
-import { invalidObject, type StatusError } from '../request/status.ts';
-import { badRequest } from '../request/status-errors.ts';
+import { schemaOf } from '../messages/schemas.ts';
+import type { Call, Engine } from '../model/call.ts';
+import { isTrue } from '../model/route.ts';
+import { invalidObject, type StatusError } from '../model/status.ts';
+import { badRequest } from '../model/status-errors.ts';
 import { applySchemaDefaults } from '../schema/defaults.ts';
 import { validateSchema } from '../schema/validate.ts';
 

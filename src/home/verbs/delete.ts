@@ -3,12 +3,12 @@
 
 import { isSameJson } from '../../base/json.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import { encodeStored, objectKey, parseStored } from '../encoding/stored.ts';
-import type { Answer, Call, Engine } from '../request/call.ts';
-import { conflict, detailsOf, notFound } from '../request/status-errors.ts';
+import type { Answer, Call, Engine } from '../model/call.ts';
+import { formatTime } from '../model/metadata.ts';
+import { conflict, detailsOf, notFound } from '../model/status-errors.ts';
+import { encodeStored, objectKey, parseStored } from '../model/stored.ts';
 import { admit, again, isHeld, tryUntilDone } from './admission.ts';
 import { type DeleteOptions, type Propagation, readDeleteOptions } from './delete-options.ts';
-import { formatTime } from './metadata.ts';
 import { removeNow } from './modify.ts';
 
 export const foregroundFinalizer = 'foregroundDeletion';

@@ -2,10 +2,10 @@
 // could add to an object again and again.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
-import { encodeStored, textOf } from '../encoding/stored.ts';
-import type { Engine } from '../request/call.ts';
-import { StatusError } from '../request/status.ts';
-import { tooManyValues } from '../request/status-errors.ts';
+import type { Engine } from '../model/call.ts';
+import { StatusError } from '../model/status.ts';
+import { tooManyValues } from '../model/status-errors.ts';
+import { encodeStored, textOf } from '../model/stored.ts';
 import { hasMoreValuesThan, valuesIn } from '../schema/walk.ts';
 import type { Entry } from '../store/store.ts';
 

@@ -1,10 +1,10 @@
 // One object, from memory to bytes without a look inside.
 
-import { objectKey } from '../encoding/stored.ts';
-import type { Answer, Call, Engine } from '../request/call.ts';
-import { notFound } from '../request/status-errors.ts';
-import { waitForRevision } from '../watch/revisions.ts';
+import type { Answer, Call, Engine } from '../model/call.ts';
+import { notFound } from '../model/status-errors.ts';
+import { objectKey } from '../model/stored.ts';
 import { parseRevision } from './list-options.ts';
+import { waitForRevision } from './revisions.ts';
 
 export async function get(engine: Engine, call: Call): Promise<Answer> {
   const revision = parseRevision(call.query.get('resourceVersion'));

@@ -1,9 +1,9 @@
 // The options of a list or a watch besides its selectors, validated as in Kubernetes.
 
 import { type FieldError, forbidden, notSupported } from '../../kube/objects/field-error.ts';
-import { isTrue } from '../request/route.ts';
-import { invalidObject } from '../request/status.ts';
-import { badRequest } from '../request/status-errors.ts';
+import { isTrue } from '../model/route.ts';
+import { invalidObject } from '../model/status.ts';
+import { badRequest } from '../model/status-errors.ts';
 
 export interface ListOptions {
   readonly limit: number;

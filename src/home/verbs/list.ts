@@ -1,14 +1,14 @@
 // A list at one revision, whole or page by page. Entries are looked into only if a selector asks for more than names. The
 // token of the next page is opaque to clients; one that they make up is refused.
 
-import { objectKey, parsePlace, parseStored } from '../encoding/stored.ts';
-import type { Served } from '../kinds/registry.ts';
-import type { Answer, Call, Engine, ListAnswer, Place } from '../request/call.ts';
-import { StatusError } from '../request/status.ts';
-import { badRequest, expired, tooOldForList } from '../request/status-errors.ts';
+import type { Answer, Call, Engine, ListAnswer, Place } from '../model/call.ts';
+import type { Served } from '../model/registry.ts';
+import { StatusError } from '../model/status.ts';
+import { badRequest, expired, tooOldForList } from '../model/status-errors.ts';
+import { objectKey, parsePlace, parseStored } from '../model/stored.ts';
 import { CompactedError, type Entry, type RangeResult } from '../store/store.ts';
-import { waitForRevision } from '../watch/revisions.ts';
 import { type ListOptions, parseListOptions } from './list-options.ts';
+import { waitForRevision } from './revisions.ts';
 import { parseSelection, type Selection } from './selectors.ts';
 
 export async function list(engine: Engine, call: Call): Promise<Answer> {

@@ -4,10 +4,10 @@
 
 import { isSameExcept, isSameJson } from '../../base/json.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import { encodeStored, objectKey, parseStored } from '../encoding/stored.ts';
-import type { Answer, Call, Engine } from '../request/call.ts';
-import { conflict, notFound, wasModified } from '../request/status-errors.ts';
-import { type Step, stepsOf } from '../request/steps.ts';
+import type { Answer, Call, Engine } from '../model/call.ts';
+import { conflict, notFound, wasModified } from '../model/status-errors.ts';
+import { type Step, stepsOf } from '../model/steps.ts';
+import { encodeStored, objectKey, parseStored } from '../model/stored.ts';
 import type { Entry } from '../store/store.ts';
 import { admit, again, isHeld, tryUntilDone } from './admission.ts';
 import { encodeBounded } from './encode-bounded.ts';

@@ -1,10 +1,10 @@
 // Whether something may be created in a namespace: it must be there, and not be on its way out.
 
-import { textOf } from '../encoding/stored.ts';
-import { keyPrefixOf } from '../kinds/kind.ts';
-import type { Engine, Place } from '../request/call.ts';
-import { StatusError } from '../request/status.ts';
-import { detailsOf } from '../request/status-errors.ts';
+import type { Engine, Place } from '../model/call.ts';
+import { keyPrefixOf } from '../model/kind.ts';
+import { StatusError } from '../model/status.ts';
+import { detailsOf } from '../model/status-errors.ts';
+import { textOf } from '../model/stored.ts';
 import type { Compare, Entry } from '../store/store.ts';
 
 export const namespaceKeyPrefix = keyPrefixOf({ group: '', plural: 'namespaces' });

@@ -2,8 +2,8 @@
 // the owner can hold it up anyway. Owners in the same namespace are left to the rights in that namespace.
 
 import { type AnyObject, type OwnerReference, parseApiVersion } from '../../kube/objects/object.ts';
-import type { Call, Engine } from '../request/call.ts';
-import { forbidden } from '../request/status-errors.ts';
+import type { Call, Engine } from '../model/call.ts';
+import { forbidden } from '../model/status-errors.ts';
 
 /** Throws StatusError Forbidden. */
 export function refuseForeignBlocks(

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ownAddress } from '../../../test/support/own-address.ts';
 import { formatHolders } from '../../base/admin-headers.ts';
-import { parseRange } from '../../base/ip.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import { createRealWorld } from '../../base/real/world.ts';
 import { type Home, openHome } from '../security/testing/home.ts';
 

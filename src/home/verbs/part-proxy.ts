@@ -7,16 +7,16 @@
 
 import { adminHolderHeader, adminTicketHeader, isHolderAmong } from '../../base/admin-headers.ts';
 import type { HttpResponse, HttpTransport } from '../../base/http.ts';
-import { type IpRange, isInRange, parseIp } from '../../base/ip.ts';
+import { type IpRange, isInRange, parseIp } from '../../base/net/ip.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { partAnnotations } from '../../kube/objects/part-lease.ts';
-import { objectKey, parseStored } from '../encoding/stored.ts';
-import type { ApiRequest } from '../request/access.ts';
-import type { Engine } from '../request/call.ts';
-import type { ResourceRoute } from '../request/route.ts';
-import { StatusError } from '../request/status.ts';
-import { methodNotAllowed, tooManyRequests } from '../request/status-errors.ts';
+import type { ApiRequest } from '../model/access.ts';
+import type { Engine } from '../model/call.ts';
+import type { ResourceRoute } from '../model/route.ts';
+import { StatusError } from '../model/status.ts';
+import { methodNotAllowed, tooManyRequests } from '../model/status-errors.ts';
+import { objectKey, parseStored } from '../model/stored.ts';
 
 export interface PartProxy {
   /** The caller is already authorized. Throws StatusError. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { messageOfKind } from '../kinds/messages/messages.ts';
+import { messageOfKind } from '../messages/messages.ts';
 import { applyMergePatch } from '../patches/merge-patch.ts';
 import { applyStrategicPatch } from '../patches/strategic-patch.ts';
 import { configMap, createTestApi, type Reply, settle, type TestApi, widgetDefinition } from '../testing/test-api.ts';

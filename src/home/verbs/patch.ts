@@ -10,14 +10,14 @@ import {
   readBytes,
   unsupportedMediaType,
 } from '../encoding/body.ts';
-import { messageOfKind } from '../kinds/messages/messages.ts';
+import { messageOfKind } from '../messages/messages.ts';
+import type { Answer, Call, Engine } from '../model/call.ts';
+import { StatusError } from '../model/status.ts';
+import { badRequest } from '../model/status-errors.ts';
+import { stepsOf } from '../model/steps.ts';
 import { applyJsonPatch, MalformedPatchError, PatchError } from '../patches/json-patch.ts';
 import { applyMergePatch } from '../patches/merge-patch.ts';
 import { applyStrategicPatch } from '../patches/strategic-patch.ts';
-import type { Answer, Call, Engine } from '../request/call.ts';
-import { StatusError } from '../request/status.ts';
-import { badRequest } from '../request/status-errors.ts';
-import { stepsOf } from '../request/steps.ts';
 import { modify } from './modify.ts';
 import { checkPlace } from './prepare.ts';
 

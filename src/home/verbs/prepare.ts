@@ -3,11 +3,11 @@
 import { inSteps } from '../../base/turns.ts';
 import type { FieldError } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import type { Served } from '../kinds/registry.ts';
-import type { Place } from '../request/call.ts';
-import { invalidObject } from '../request/status.ts';
-import { badRequest } from '../request/status-errors.ts';
-import type { Step } from '../request/steps.ts';
+import type { Place } from '../model/call.ts';
+import type { Served } from '../model/registry.ts';
+import { invalidObject } from '../model/status.ts';
+import { badRequest } from '../model/status-errors.ts';
+import type { Step } from '../model/steps.ts';
 import { type CompiledSchema, compileSchema } from '../schema/compile.ts';
 import { applySchemaDefaults } from '../schema/defaults.ts';
 import type { Schema } from '../schema/schema.ts';

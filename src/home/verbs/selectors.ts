@@ -2,8 +2,8 @@
 
 import { isLabelValue, isQualifiedName } from '../../kube/objects/names.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import type { Kind } from '../kinds/kind.ts';
-import { badRequest } from '../request/status-errors.ts';
+import type { Kind } from '../model/kind.ts';
+import { badRequest } from '../model/status-errors.ts';
 
 export interface Selection {
   /** From the fields metadata.name and metadata.namespace, which the key shows already. */

@@ -3,10 +3,10 @@
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { apiVersionOf } from '../../kube/objects/object.ts';
 import { asObject, decodeBody, mediaTypeOf, readBytes } from '../encoding/body.ts';
-import { objectKey, parseStored } from '../encoding/stored.ts';
-import { type Answer, type Call, contextOf, type Engine } from '../request/call.ts';
-import { badRequest, methodNotAllowed, noSuchResource, notFound } from '../request/status-errors.ts';
-import { normalizeMetadata } from './metadata.ts';
+import { type Answer, type Call, contextOf, type Engine } from '../model/call.ts';
+import { normalizeMetadata } from '../model/metadata.ts';
+import { badRequest, methodNotAllowed, noSuchResource, notFound } from '../model/status-errors.ts';
+import { objectKey, parseStored } from '../model/stored.ts';
 
 export async function createInSubresource(engine: Engine, call: Call, verb: string): Promise<Answer> {
   const { served, name } = call;

@@ -3,10 +3,10 @@
 import { invalid } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { checkWriteOptions, readObject } from '../encoding/body.ts';
-import type { Answer, Call, Engine } from '../request/call.ts';
-import { invalidObject } from '../request/status.ts';
-import { forbidden, notFound } from '../request/status-errors.ts';
-import { stepsOf } from '../request/steps.ts';
+import type { Answer, Call, Engine } from '../model/call.ts';
+import { invalidObject } from '../model/status.ts';
+import { forbidden, notFound } from '../model/status-errors.ts';
+import { stepsOf } from '../model/steps.ts';
 import { create } from './create.ts';
 import { modify } from './modify.ts';
 import { checkPlace } from './prepare.ts';

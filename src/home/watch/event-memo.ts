@@ -3,16 +3,9 @@
 
 import { inOwnMemory } from '../../base/bytes/own-memory.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import { parseStored } from '../encoding/stored.ts';
-import type { Served } from '../kinds/registry.ts';
+import type { EventMemo } from '../model/call.ts';
+import { parseStored } from '../model/stored.ts';
 import type { Entry, StoreEvent } from '../store/store.ts';
-
-export interface EventMemo {
-  /** The bytes made of an event in one form; `make` is called once per event and form. */
-  bytes(event: StoreEvent, form: string, make: () => Buffer): Buffer;
-  /** Shared by all callers: not to be changed. */
-  object(served: Served, entry: Entry): AnyObject;
-}
 
 const recentMax = 256;
 

@@ -2,8 +2,8 @@
 // half of what the others leave, so that one who opens all they can does not keep the rest from watching.
 
 import { sleep, type Timers } from '../../base/world.ts';
-import type { OpenWatch, OpenWatches } from '../request/call.ts';
-import { tooManyRequests } from '../request/status-errors.ts';
+import type { OpenWatch, OpenWatches } from '../model/call.ts';
+import { tooManyRequests } from '../model/status-errors.ts';
 
 /** This many are checked in one turn, without delaying others. */
 const reviewedAtOnce = 200;

@@ -3,12 +3,12 @@
 
 import type { Form } from '../encoding/negotiate.ts';
 import { encodeJson } from '../encoding/respond.ts';
-import { encodeEvent, parseStored, type Stored } from '../encoding/stored.ts';
 import { type IncludeObject, metadataOf, tableOf } from '../encoding/table.ts';
-import type { Served } from '../kinds/registry.ts';
-import type { StatusError } from '../request/status.ts';
+import type { EventMemo } from '../model/call.ts';
+import type { Served } from '../model/registry.ts';
+import type { StatusError } from '../model/status.ts';
+import { encodeEvent, parseStored, type Stored } from '../model/stored.ts';
 import type { StoreEvent } from '../store/store.ts';
-import type { EventMemo } from './event-memo.ts';
 
 export type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Access } from '../request/access.ts';
+import type { Access } from '../model/access.ts';
 import { allowAll, configMap, createTestApi, settle, type TestApi } from '../testing/test-api.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';

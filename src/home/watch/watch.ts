@@ -2,17 +2,17 @@
 
 import type { Timer } from '../../base/world.ts';
 import type { Form } from '../encoding/negotiate.ts';
-import { chunkEnd, parsePlace } from '../encoding/stored.ts';
 import { parseIncludeObject } from '../encoding/table.ts';
-import type { Answer, Call, Engine } from '../request/call.ts';
-import { StatusError } from '../request/status.ts';
-import { asStatusError, expired } from '../request/status-errors.ts';
+import type { Answer, Call, Engine } from '../model/call.ts';
+import { StatusError } from '../model/status.ts';
+import { asStatusError, expired } from '../model/status-errors.ts';
+import { chunkEnd, parsePlace } from '../model/stored.ts';
 import { CompactedError, type Entry, type StoreEvent } from '../store/store.ts';
 import { listEntries, prefixOf } from '../verbs/list.ts';
 import { type ListOptions, parseListOptions } from '../verbs/list-options.ts';
+import { waitForRevision } from '../verbs/revisions.ts';
 import { parseSelection, type Selection } from '../verbs/selectors.ts';
 import { EventStream } from './event-stream.ts';
-import { waitForRevision } from './revisions.ts';
 import { bookmarkLine, type EventType, errorLine, eventLine, type LineForm, storedLine } from './watch-lines.ts';
 
 export async function watch(engine: Engine, call: Call, form: Form): Promise<Answer> {

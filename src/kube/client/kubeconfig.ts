@@ -3,7 +3,7 @@
 
 import type { Host } from '../../base/host.ts';
 import type { HttpAccess } from '../../base/http.ts';
-import { formatHostPort } from '../../base/text/host-port.ts';
+import { formatHostPort } from '../../base/net/host-port.ts';
 import type { Clock } from '../../base/world.ts';
 import { yaml } from '../../base/yaml.ts';
 import { createExecCredentials, type ExecConfig } from './exec-credentials.ts';

@@ -1,6 +1,6 @@
 // The Kubernetes Node: a machine that Pods may be on.
 
-import { parseRange } from '../../base/ip.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import { checkOneOf, checkText } from './checks.ts';
 import { type FieldError, invalid, required } from './field-error.ts';
 import { isLabelValue, isQualifiedName } from './names.ts';

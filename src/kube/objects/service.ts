@@ -1,6 +1,6 @@
 // The Kubernetes Service, as far as we read it.
 
-import type { IpFamily } from '../../base/ip.ts';
+import type { IpFamily } from '../../base/net/ip.ts';
 import type { KubernetesObject, ResourceType } from './object.ts';
 
 export const serviceType: ResourceType = {

@@ -1,6 +1,6 @@
 // The demo's proxy: userspace mode on the clusterset IPs of west, as a node of that cluster would have them.
 
-import { parseRange } from '../../base/ip.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { sleep } from '../../base/world.ts';
 import { emptyViewInput } from '../../proxy/view.ts';

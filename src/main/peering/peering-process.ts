@@ -1,10 +1,10 @@
 // The process of `portolan peering`: from flags to a running server and client, their admin endpoint, and its end.
 
+import { formatHostPort, parseHostPort } from '../../base/net/host-port.ts';
 import { stayCompact } from '../../base/real/collect-garbage.ts';
 import { createRealHost } from '../../base/real/host.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { createRealWorld } from '../../base/real/world.ts';
-import { formatHostPort, parseHostPort } from '../../base/text/host-port.ts';
 import { usageError } from '../../cli/exit-codes.ts';
 import { parseListen } from '../../cli/roles/options.ts';
 import type { PeeringFlags } from '../../cli/roles/peering.ts';

@@ -3,8 +3,8 @@
 
 import { hostname } from 'node:os';
 import type { Host } from '../../base/host.ts';
-import type { IpRange } from '../../base/ip.ts';
 import { errorText, type Log } from '../../base/log.ts';
+import type { IpRange } from '../../base/net/ip.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { sleep, type World } from '../../base/world.ts';
 import type { UpProxyMode } from '../../cli/roles/up.ts';
@@ -14,7 +14,7 @@ import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
-import { identifyByConntrack } from '../../proxy/connectivity/edge/probe.ts';
+import { identifyByConntrack } from '../../proxy/connectivity/prober.ts';
 import { modeProblem, rangesAtHome } from '../../proxy/ranges.ts';
 import { emptyViewInput } from '../../proxy/view.ts';
 import { type ProxyRole, startProxy } from '../proxy.ts';

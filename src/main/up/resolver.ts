@@ -1,7 +1,7 @@
 // The resolver of `portolan up`, with its admin endpoint. It takes port 53 of the machine, or any if that cannot be had.
 
 import { errorText } from '../../base/log.ts';
-import { formatHostPort } from '../../base/text/host-port.ts';
+import { formatHostPort } from '../../base/net/host-port.ts';
 import { findNamesCopy } from '../../catalog/copy/copy-keeper.ts';
 import { startDnsAdmin } from '../dns-admin.ts';
 import { dnsCertificates } from '../dns-certificates.ts';

@@ -3,11 +3,11 @@
 
 import { resolve } from 'node:path';
 import type { Log } from '../../base/log.ts';
+import { formatHostPort } from '../../base/net/host-port.ts';
 import type { Parts } from '../../base/parts.ts';
 import { createRealHost } from '../../base/real/host.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { createRealWorld } from '../../base/real/world.ts';
-import { formatHostPort } from '../../base/text/host-port.ts';
 import type { World } from '../../base/world.ts';
 import { join } from '../../cli/clusterset/join.ts';
 import { findServiceRanges } from '../../cli/clusterset/own-ranges.ts';

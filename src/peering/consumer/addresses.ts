@@ -4,9 +4,9 @@
 import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
 import { type Allocator, claimsByOwner, createAllocator } from '../../addresses/allocator.ts';
 import { ownerKey } from '../../addresses/claim.ts';
-import { type IpFamily, type IpRange, parseRange } from '../../base/ip.ts';
 import { isSameJson } from '../../base/json.ts';
 import { errorText, type Log } from '../../base/log.ts';
+import { type IpFamily, type IpRange, parseRange } from '../../base/net/ip.ts';
 import { createQueue } from '../../base/queue.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';

@@ -2,8 +2,8 @@
 // ranges and hosts, names that only a cluster knows, and what a Peer allows.
 
 import { expect, test } from 'vitest';
-import { type IpRange, parseRange } from '../../base/ip.ts';
-import { specialRanges } from '../../base/special-ranges.ts';
+import { type IpRange, parseRange } from '../../base/net/ip.ts';
+import { specialRanges } from '../../base/net/special-ranges.ts';
 import { serviceOf } from '../testing/services.ts';
 import { type IngressBounds, whyNotIngress } from './ingress-address.ts';
 import { validateSharedService } from './shared-service.ts';

@@ -2,8 +2,8 @@
 // ourselves, our link or our own ranges, and names that only mean something inside a cluster, need the Peer's permission.
 
 import { isDnsUnder } from '../../base/dns/labels.ts';
-import { type Ip, type IpRange, isInRange, parseIp, parseRange } from '../../base/ip.ts';
-import { refusedRange, unmappedIp } from '../../base/special-ranges.ts';
+import { type Ip, type IpRange, isInRange, parseIp, parseRange } from '../../base/net/ip.ts';
+import { refusedRange, unmappedIp } from '../../base/net/special-ranges.ts';
 
 export interface IngressBounds {
   /** `Peer.allowedIngress`: ranges, addresses and domains that are fine all the same. */

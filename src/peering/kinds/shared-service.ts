@@ -2,7 +2,7 @@
 // (peer, id).
 
 import { isDnsUnder, withoutFinalDot } from '../../base/dns/labels.ts';
-import { parseIp } from '../../base/ip.ts';
+import { parseIp } from '../../base/net/ip.ts';
 import { type FieldError, forbidden, invalid, required, tooLong } from '../../kube/objects/field-error.ts';
 import { type IngressBounds, whyNotIngress } from './ingress-address.ts';
 

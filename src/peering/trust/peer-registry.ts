@@ -2,7 +2,7 @@
 // peer that changed, whatever changed about it.
 
 import { createHash, X509Certificate } from 'node:crypto';
-import { parseRange } from '../../base/ip.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import type { InformerReader } from '../../kube/controller/informer.ts';
 import type { Secret } from '../../kube/objects/secret.ts';
 import {

@@ -2,7 +2,7 @@
 // answered, and asks the endpoints without the proxy where that failed.
 
 import type { Choice } from '../choose.ts';
-import { type Identify, probe, resolveName } from './edge/probe.ts';
+import { type Identify, probe, resolveName } from './prober.ts';
 import { at, type Outcome, type PortFindings, type Report, reportOf, type WantedPort } from './report.ts';
 
 export interface ConnectivityRequest {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Simulation } from '../../../sim/virtual-world.ts';
-import { parseRange } from '../../base/ip.ts';
 import { silentLog } from '../../base/log.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import type { ServiceImport } from '../../clusterset/kinds/service-import.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import { ProxyState } from '../state.ts';

@@ -2,7 +2,7 @@
 // with ours, and connections that are open would hang: then they are reset for a moment before the table goes.
 
 import type { Host } from '../../base/host.ts';
-import type { IpRange } from '../../base/ip.ts';
+import type { IpRange } from '../../base/net/ip.ts';
 import { sleep, type Timers } from '../../base/world.ts';
 import { type Nft, removeTable } from './edge/nft.ts';
 import { rangesWithRoutes, removeRoutes } from './node-network.ts';

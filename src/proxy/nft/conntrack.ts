@@ -3,7 +3,7 @@
 
 import type { Host } from '../../base/host.ts';
 import { errorText, type Log } from '../../base/log.ts';
-import { MissingProgram, runProgram } from './programs.ts';
+import { MissingProgram, runProgram } from './edge/programs.ts';
 import type { GoneBackend } from './ruleset.ts';
 
 /** More than these at once: all such entries to the address are ended in one go. */

@@ -2,12 +2,11 @@
 // processes, and checks of the node that are repeated.
 
 import type { Host } from '../../base/host.ts';
-import type { IpRange } from '../../base/ip.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
+import type { IpRange } from '../../base/net/ip.ts';
 import { Parts } from '../../base/parts.ts';
 import type { Timer, World } from '../../base/world.ts';
-import { transactionObserver } from '../metrics.ts';
 import { modeProblem } from '../ranges.ts';
 import type { ProxyState } from '../state.ts';
 import { type ApplierStatus, NftApplier } from './applier.ts';
@@ -15,6 +14,7 @@ import { Conntrack } from './conntrack.ts';
 import { takeLock } from './edge/lock.ts';
 import { NftMonitor } from './edge/monitor.ts';
 import { NftProgram } from './edge/nft.ts';
+import { transactionObserver } from './metrics.ts';
 import { addRoutes, forwardingProblem, rangeProblems, removeRoutes } from './node-network.ts';
 import type { Redirect } from './redirects.ts';
 import type { TableOptions } from './table.ts';

@@ -2,8 +2,8 @@
 // own processes find clusterset addresses. Without a route, connect() fails before any rule is asked.
 
 import type { Host } from '../../base/host.ts';
-import { doRangesOverlap, formatRange, type IpRange, parseRange } from '../../base/ip.ts';
-import { MissingProgram, runProgram } from './programs.ts';
+import { doRangesOverlap, formatRange, type IpRange, parseRange } from '../../base/net/ip.ts';
+import { MissingProgram, runProgram } from './edge/programs.ts';
 
 /** Marks our routes, so that no other is ever removed. */
 const routeProtocol = '112';

@@ -1,6 +1,6 @@
 // Reads our table from the JSON of `nft -j list`, and compares it with the plan. Pure.
 
-import { formatIp, parseIp } from '../../base/ip.ts';
+import { formatIp, parseIp } from '../../base/net/ip.ts';
 import type { Element } from './port-plan.ts';
 import type { Ruleset } from './ruleset.ts';
 import type { PresentTable } from './script.ts';

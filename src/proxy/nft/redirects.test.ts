@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseRange } from '../../base/ip.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import { redirectElements } from './redirects.ts';
 
 const redirect = (range: string, toPort: number, port = 443, protocol: 'tcp' | 'udp' = 'tcp') => ({

@@ -1,7 +1,7 @@
 // Redirects to a local port, such as a node's Envoy, as elements of interval maps. Pure. Where ranges overlap the smallest
 // one decides: the maps take no overlaps, so larger ranges are cut into the pieces that remain.
 
-import { formatIp, type IpRange } from '../../base/ip.ts';
+import { formatIp, type IpRange } from '../../base/net/ip.ts';
 import type { Element } from './port-plan.ts';
 
 export interface Redirect {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseRange } from '../../base/ip.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import type { PortChoice } from '../choose.ts';
 import { Ruleset } from './ruleset.ts';
 import { differenceScript, refillScript } from './script.ts';

@@ -3,7 +3,7 @@
 // A verdict map leads from address, protocol and port to the chain for that number of backends, which all services share;
 // one map for each protocol leads from address, port and a random index to a backend.
 
-import { formatRange, type IpRange } from '../../base/ip.ts';
+import { formatRange, type IpRange } from '../../base/net/ip.ts';
 
 export const tableName = 'inet portolan';
 

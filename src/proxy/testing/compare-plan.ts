@@ -1,7 +1,7 @@
 // Holds the plan against the model: random catalogs, changed step by step, each transaction applied to the kernel model, and
 // random connections that must reach exactly the endpoints that the objects allow, in even shares.
 
-import { parseRange } from '../../base/ip.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import type { ServiceImport } from '../../clusterset/kinds/service-import.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import { Ruleset } from '../nft/ruleset.ts';

@@ -1,9 +1,9 @@
 // Userspace mode: a listener for each clusterset address and port that has backends, by the same choice function as the
 // kernel's rules. Meant for trying out: every byte passes through this process.
 
-import type { IpRange } from '../../base/ip.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { LogBudget } from '../../base/log-budget.ts';
+import type { IpRange } from '../../base/net/ip.ts';
 import { sleep, type Timer, type World } from '../../base/world.ts';
 import type { Backend, PortChoice } from '../choose.ts';
 import { modeProblem } from '../ranges.ts';

@@ -2,7 +2,7 @@
 // The one locality rule decides what is near. Pure; the order of the input never matters.
 
 import type { JsonObject } from '../../base/json.ts';
-import { type Place, preferenceOf, tierOf } from '../../catalog/locality.ts';
+import { type Place, preferenceOf, tierOf } from '../../catalog/routing/locality.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import { socketAddress } from '../bodies.ts';
 import type { ServiceEndpoint } from './service.ts';

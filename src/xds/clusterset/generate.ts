@@ -2,7 +2,7 @@
 // endpoints depend on the place of the reader. Pure.
 
 import type { JsonObject } from '../../base/json.ts';
-import type { Place } from '../../catalog/locality.ts';
+import type { Place } from '../../catalog/routing/locality.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import { edsCluster, http2Options, overAds, socketAddress, tcpProxy, typed } from '../bodies.ts';
 import type { Cause, XdsResource } from '../resource.ts';

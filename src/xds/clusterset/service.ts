@@ -1,7 +1,7 @@
 // The part of a clusterset service that xDS resources are made of, from its ServiceImport and its slices. Pure. Values
 // from outside that make no sense are left out.
 
-import { formatIp, parseIp } from '../../base/ip.ts';
+import { formatIp, parseIp } from '../../base/net/ip.ts';
 import type { ServiceImport } from '../../clusterset/kinds/service-import.ts';
 import { type EndpointSlice, isReady, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 

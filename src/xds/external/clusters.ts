@@ -1,8 +1,8 @@
 // The Envoy clusters of a target. Hostnames and literal addresses never share one: a socket path in a cluster that
 // resolves names is dropped without a word, and only hostnames rewrite Host. Pure.
 
-import { parseIp } from '../../base/ip.ts';
 import type { JsonObject } from '../../base/json.ts';
+import { parseIp } from '../../base/net/ip.ts';
 import type { ExternalEndpoint } from '../../external/kinds/mesh-external-service.ts';
 import type { Speech, Target } from '../../external/rules/target.ts';
 import type { TlsPlan } from '../../external/rules/tls-plan.ts';

@@ -1,7 +1,7 @@
 // The generator against the meaning of the rules, through a model of Envoy's choice; its names; and what must not matter.
 
 import { describe, expect, test } from 'vitest';
-import { parseIp } from '../../base/ip.ts';
+import { parseIp } from '../../base/net/ip.ts';
 import type { MeshExternalService } from '../../external/kinds/mesh-external-service.ts';
 import type { ExtensionPlugin } from '../../external/plugins/plugin.ts';
 import { targetsOf } from '../../external/rules/target.ts';

@@ -1,8 +1,8 @@
 // The filter chain matcher of a listener: port, then virtual IP, then what the connection speaks, then SNI, then the
 // longest range. Each level says where to go when nothing fits, so nothing relies on Envoy going back. Pure.
 
-import { formatIp, type IpRange, parseRange } from '../../base/ip.ts';
 import type { JsonObject } from '../../base/json.ts';
+import { formatIp, type IpRange, parseRange } from '../../base/net/ip.ts';
 import { prefixLength } from '../../external/rules/choose.ts';
 import { compareText } from '../../external/rules/rule.ts';
 import {

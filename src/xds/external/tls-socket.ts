@@ -1,8 +1,8 @@
 // TLS to a destination as Envoy's transport sockets, and the secrets they refer to. Certificates and keys are in
 // secrets alone: clusters can be shown to any user. Pure.
 
-import { parseIp } from '../../base/ip.ts';
 import type { JsonObject } from '../../base/json.ts';
+import { parseIp } from '../../base/net/ip.ts';
 import { ownerId } from '../../external/rules/rule.ts';
 import type { Speech, Target } from '../../external/rules/target.ts';
 import type { TlsPlan } from '../../external/rules/tls-plan.ts';

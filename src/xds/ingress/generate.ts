@@ -20,7 +20,7 @@ import {
 } from '../bodies.ts';
 import { endpointsOf } from '../clusterset/service.ts';
 import type { Cause, XdsResource } from '../resource.ts';
-import type { Withheld } from '../sources/withheld.ts';
+import type { Withheld } from '../withheld.ts';
 
 export const ingressPort = 15_443;
 

@@ -8,11 +8,11 @@ import { typeOfUrl } from '../envoy-schema.ts';
 import { admitNode, type ProxyCaller } from '../identity/proxy-identity.ts';
 import type { ClientRequest, NodeInfo, SessionEvent } from '../session/messages.ts';
 import { XdsSession } from '../session/session.ts';
-import { decodeRequest, encodeResponse, namesMax } from '../wire.ts';
 import type { Method } from './methods.ts';
 import type { ProxyRecord } from './proxies.ts';
 import { RequestBudget } from './request-budget.ts';
 import type { StreamContext } from './stream-context.ts';
+import { decodeRequest, encodeResponse, namesMax } from './wire.ts';
 
 interface Opened {
   readonly session: XdsSession;

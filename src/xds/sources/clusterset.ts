@@ -1,7 +1,7 @@
 // Keeps the resources of clusterset services current: ServiceImports, their slices, and where clusters are. A change of
 // one endpoint makes the resources of its service anew, once for each place that has proxies.
 
-import type { Place } from '../../catalog/locality.ts';
+import type { Place } from '../../catalog/routing/locality.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
 import { readLocality, type SetLocality, unknownLocality } from '../../clusterset/rules/locality.ts';

@@ -27,10 +27,10 @@ import {
   workloadResource,
 } from '../ingress/generate.ts';
 import type { XdsResource } from '../resource.ts';
+import type { WithheldBook } from '../withheld.ts';
 import { Batch } from './batch.ts';
 import { bundleOf } from './home-secrets.ts';
 import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './source.ts';
-import type { WithheldBook } from './withheld.ts';
 import { WorkloadCertificates } from './workload-certificates.ts';
 
 export interface IngressSourceOptions extends SourceOptions {

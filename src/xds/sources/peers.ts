@@ -9,10 +9,10 @@ import { type PeerService, peerServiceType } from '../../peering/kinds/peer-serv
 import { certificateSecret } from '../../peering/kinds/secrets.ts';
 import { identityResource, peerServiceResources, trustResource } from '../peers/generate.ts';
 import type { Cause } from '../resource.ts';
+import type { WithheldBook } from '../withheld.ts';
 import { Batch } from './batch.ts';
 import { bundleOf } from './home-secrets.ts';
 import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './source.ts';
-import type { WithheldBook } from './withheld.ts';
 
 export interface PeersSourceOptions extends SourceOptions {
   readonly namespace: string;

@@ -1,7 +1,7 @@
 // The views of all proxies: sets of resources shared by all, and the endpoints of clusterset services once for each
 // place that has proxies. Proxies of the same role at the same place share one view.
 
-import type { Place } from '../../catalog/locality.ts';
+import type { Place } from '../../catalog/routing/locality.ts';
 import type { ProxyRole } from '../identity/proxy-identity.ts';
 import { ResourceSet } from './resource-set.ts';
 import { View } from './view.ts';

@@ -1,6 +1,6 @@
 // The result of a merge: the service as all clusters see it, and the conflicts between their exports. Types only.
 
-import type { IpFamily } from '../../../base/ip.ts';
+import type { IpFamily } from '../../../base/net/ip.ts';
 import type { SessionAffinity } from '../../../kube/objects/service.ts';
 import type { ImportType } from '../../kinds/service-import.ts';
 import type { MergedPort } from './ports.ts';

@@ -3,7 +3,7 @@
 // How a shard lies at the broker is the business of service-shard.ts. Pure.
 
 import { compareText } from '../../../base/compare-text.ts';
-import type { IpFamily } from '../../../base/ip.ts';
+import type { IpFamily } from '../../../base/net/ip.ts';
 import type { Protocol, SessionAffinity } from '../../../kube/objects/service.ts';
 import type { ImportType } from '../../kinds/service-import.ts';
 

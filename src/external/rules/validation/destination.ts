@@ -1,6 +1,6 @@
 // Validation of the destination of a MeshExternalService, except its TLS section. Pure.
 
-import { parseIp } from '../../../base/ip.ts';
+import { parseIp } from '../../../base/net/ip.ts';
 import { checkText } from '../../../kube/objects/checks.ts';
 import {
   duplicate,

@@ -3,8 +3,8 @@
 import { type FieldError, invalid, notSupported, required } from '../../../kube/objects/field-error.ts';
 import type { KubernetesObject } from '../../../kube/objects/object.ts';
 import { meshExternalServiceType } from '../../kinds/mesh-external-service.ts';
-import { parseTemplate } from '../template.ts';
 import { fieldsOf, isAbsent, textOf } from './loose.ts';
+import { parseTemplate } from './template.ts';
 
 export function hostnameGeneratorErrors(object: KubernetesObject): FieldError[] {
   const errors: FieldError[] = [];

@@ -1,7 +1,7 @@
 // Validation of a hostname: RFC 1123 labels, at least two, whatever their case. Pure.
 
 import { isDnsSubdomain, type TextRule } from '../../../base/dns/labels.ts';
-import { parseIp } from '../../../base/ip.ts';
+import { parseIp } from '../../../base/net/ip.ts';
 
 export const isHostname: TextRule = (text) => {
   if (parseIp(text) !== undefined) return ['must be a hostname, not an address'];

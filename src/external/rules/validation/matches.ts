@@ -1,7 +1,7 @@
 // Validation of the matches of a MeshExternalService. Pure.
 
 import type { TextRule } from '../../../base/dns/labels.ts';
-import { parseIp, parseRange } from '../../../base/ip.ts';
+import { parseIp, parseRange } from '../../../base/net/ip.ts';
 import { checkText } from '../../../kube/objects/checks.ts';
 import {
   duplicate,

@@ -2,7 +2,7 @@
 // written down. Pure; contents of keys and certificates are never repeated.
 
 import { isDnsSubdomain } from '../../../base/dns/labels.ts';
-import { parseIp } from '../../../base/ip.ts';
+import { parseIp } from '../../../base/net/ip.ts';
 import { type FieldError, forbidden, invalid, notSupported, required } from '../../../kube/objects/field-error.ts';
 import { isConfigKey } from '../../../kube/objects/names.ts';
 import { tlsVersions } from '../../kinds/mesh-external-service.ts';

@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { inOneGo } from '../../../base/turns.ts';
 import type { AnyObject } from '../../../kube/objects/object.ts';
 import { customResourceDefinitionKind } from '../../kinds/custom-resource-definition.ts';
-import type { Kind } from '../../kinds/kind.ts';
+import type { Kind } from '../../model/kind.ts';
 import { applySchemaDefaults } from '../../schema/defaults.ts';
 import { pruneUnknownFields } from '../../schema/prune.ts';
 import { validateSchema } from '../../schema/validate.ts';

@@ -16,7 +16,7 @@ import type { HttpResponse } from '../../../base/http.ts';
 import { silentLog } from '../../../base/log.ts';
 import { createRealWorld } from '../../../base/real/world.ts';
 import type { Credentials } from '../../../base/x509/certificates.ts';
-import type { ApiRequest } from '../../request/access.ts';
+import type { ApiRequest } from '../../model/access.ts';
 import { openPki, type Pki, servingHosts } from '../../security/pki.ts';
 import { type ApiServer, type ServeOptions, serve } from '../server.ts';
 

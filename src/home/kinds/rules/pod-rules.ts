@@ -2,8 +2,8 @@
 // running Pods could judge (images, devices, security) are stored unchanged.
 
 import { isDnsLabel, isDnsSubdomain } from '../../../base/dns/labels.ts';
-import { parseIp } from '../../../base/ip.ts';
 import { isSameJson } from '../../../base/json.ts';
+import { parseIp } from '../../../base/net/ip.ts';
 import {
   checkNotNegative,
   checkOneOf,

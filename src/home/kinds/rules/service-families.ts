@@ -1,8 +1,8 @@
 // Which IP families a Service has and which cluster IPs it asks for, given the families the server has addresses of.
 // Pure: changes the Service it is given and says what is wrong; taking the addresses is left to the caller.
 
-import { formatIp, type IpFamily, parseIp } from '../../../base/ip.ts';
 import { isSameJson } from '../../../base/json.ts';
+import { formatIp, type IpFamily, parseIp } from '../../../base/net/ip.ts';
 import { type FieldError, invalid } from '../../../kube/objects/field-error.ts';
 import type { Service, ServiceSpec } from '../../../kube/objects/service.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { IpFamily } from '../../../base/ip.ts';
+import type { IpFamily } from '../../../base/net/ip.ts';
 import type { Service, ServiceSpec } from '../../../kube/objects/service.ts';
 import { applyServiceDefaults } from '../../../kube/objects/service-defaults.ts';
 import {

@@ -2,8 +2,8 @@
 // refused only if they were set now: a change of the type need not clear the old ones.
 
 import { isDnsLabel, isDnsSubdomain } from '../../../base/dns/labels.ts';
-import { parseIp, parseRange } from '../../../base/ip.ts';
 import { isSameJson } from '../../../base/json.ts';
+import { parseIp, parseRange } from '../../../base/net/ip.ts';
 import {
   checkLabels,
   checkOneOf,

@@ -1,7 +1,7 @@
 // A World for this folder's tests: a clock that moves only when told, timers that run then, and a fixed random.
 
 import type { Timer } from '../../../base/world.ts';
-import type { StoreOptions } from '../open.ts';
+import type { StoreOptions } from '../../open-store.ts';
 
 interface Due {
   readonly atMs: number;

@@ -1,7 +1,7 @@
 // Notices when another program changes our table: `nft monitor` names the process behind each transaction.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { programPath } from '../programs.ts';
+import { programPath } from './programs.ts';
 
 export interface MonitorOptions {
   readonly isOwn: (pid: number) => boolean;

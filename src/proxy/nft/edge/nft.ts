@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Host } from '../../../base/host.ts';
-import { type Finished, MissingProgram, programPath, runProgram } from '../programs.ts';
+import { type Finished, MissingProgram, programPath, runProgram } from './programs.ts';
 
 export interface Nft {
   /** One transaction: all of it or nothing. Rejects with what nft said. */

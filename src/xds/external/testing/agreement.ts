@@ -1,6 +1,6 @@
 // Compares what the emitted listeners do, by the model of Envoy and the redirects of the kernel, with what the rules mean.
 
-import { isInRange, parseIp } from '../../../base/ip.ts';
+import { isInRange, parseIp } from '../../../base/net/ip.ts';
 import type { MeshExternalService } from '../../../external/kinds/mesh-external-service.ts';
 import { builtinPlugins } from '../../../external/plugins/builtin.ts';
 import { type Connection, choose } from '../../../external/rules/choose.ts';

@@ -1,7 +1,7 @@
 // A model of how Envoy chooses: listener, filter chain matcher, chain, virtual host, route. Written from what Envoy was
 // seen to do, and from nothing of the generator. It also refuses what Envoy refuses, as far as rules can cause it.
 
-import { type Ip, isInRange, parseIp, parseRange } from '../../../base/ip.ts';
+import { type Ip, isInRange, parseIp, parseRange } from '../../../base/net/ip.ts';
 import type { XdsResource } from '../../resource.ts';
 
 export interface ModelConnection {

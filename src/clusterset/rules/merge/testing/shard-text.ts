@@ -1,7 +1,7 @@
 // Reads a shard from one line that a person can write: `east 2020 http:80 dns:53/UDP grpc:90=h2c type=Headless`.
 // For tests, simulations and examples; everything not said is the default.
 
-import type { IpFamily } from '../../../../base/ip.ts';
+import type { IpFamily } from '../../../../base/net/ip.ts';
 import type { Protocol, SessionAffinity } from '../../../../kube/objects/service.ts';
 import type { ImportType } from '../../../kinds/service-import.ts';
 import type { Shard, ShardPort } from '../shard.ts';

@@ -1,0 +1,61 @@
+// Reads a page of a list of ServiceImports, and of each only what names are made of.
+
+import { JsonScanError, type JsonScanner } from '../../base/json-scanner.ts';
+import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
+import type { List } from '../../kube/client/client.ts';
+import type { ObjectMeta } from '../../kube/objects/object.ts';
+import { createListReader, keysOf, readArray, readPort, readText } from './list-page.ts';
+
+const key = keysOf([
+  ...['metadata', 'name', 'namespace', 'resourceVersion'],
+  ...['spec', 'type', 'ips', 'ports', 'trafficDistribution'],
+] as const);
+
+export function createImportListReader(): (page: Uint8Array) => List<ServiceImport> {
+  return createListReader<ServiceImport>(serviceImportType, readImport);
+}
+
+function readImport(scanner: JsonScanner): ServiceImport {
+  let metadata: ObjectMeta = { name: '' };
+  let spec: ServiceImport['spec'] | undefined;
+  if (!scanner.enterObject()) throw new JsonScanError('an item is not an object');
+  while (scanner.nextKey()) {
+    if (scanner.isKey(key.metadata)) metadata = readMetadata(scanner);
+    else if (scanner.isKey(key.spec)) spec = readSpec(scanner);
+    else scanner.skip();
+  }
+  const { group, version, kind } = serviceImportType;
+  return { apiVersion: `${group}/${version}`, kind, metadata, spec } as ServiceImport;
+}
+
+function readMetadata(scanner: JsonScanner): ObjectMeta {
+  let name = '';
+  let namespace: string | undefined;
+  let resourceVersion: string | undefined;
+  if (scanner.enterObject()) {
+    while (scanner.nextKey()) {
+      if (scanner.isKey(key.name)) name = readText(scanner);
+      else if (scanner.isKey(key.namespace)) namespace = scanner.text();
+      else if (scanner.isKey(key.resourceVersion)) resourceVersion = scanner.text();
+      else scanner.skip();
+    }
+  }
+  return { name, namespace, resourceVersion };
+}
+
+function readSpec(scanner: JsonScanner): ServiceImport['spec'] {
+  let type: string | undefined;
+  let ips: string[] = [];
+  let ports: ReturnType<typeof readPort>[] = [];
+  let trafficDistribution: string | undefined;
+  if (scanner.enterObject()) {
+    while (scanner.nextKey()) {
+      if (scanner.isKey(key.type)) type = scanner.text();
+      else if (scanner.isKey(key.ips)) ips = readArray(scanner, readText);
+      else if (scanner.isKey(key.ports)) ports = readArray(scanner, readPort);
+      else if (scanner.isKey(key.trafficDistribution)) trafficDistribution = scanner.text();
+      else scanner.skip();
+    }
+  }
+  return { type, ips, ports, trafficDistribution } as ServiceImport['spec'];
+}

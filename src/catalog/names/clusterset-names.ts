@@ -1,0 +1,201 @@
+// The names of one ServiceImport under clusterset.local, as the Multi-Cluster Services DNS specification 1.0.0 says, and
+// what users of earlier systems rely on: answers without a clusterset IP, and, if wanted, names of single clusters. Names
+// that lead to endpoints lead to those that the locality rule chooses for this cluster. Pure.
+
+import { nameBytesMax, tryEncodeName } from '../../base/dns/name.ts';
+import type { SetLocality } from '../../clusterset/rules/locality.ts';
+import type { EndpointFacts } from '../facts/facts.ts';
+import type { PortFacts } from '../facts/ports.ts';
+import type { ClusterPlace } from '../packed/places.ts';
+import { endpointsToUse, type Place, preferenceOf } from '../routing/locality.ts';
+import { endpointsType, type Order, order, plainRecord } from './answers.ts';
+import {
+  addAddresses,
+  addServicePorts,
+  addSrv,
+  endpointName,
+  endpointNames,
+  existPorts,
+  noteUnready,
+  type OwnerInput,
+  OwnerNames,
+  type SrvSource,
+} from './owner-names.ts';
+
+export interface ClustersetNamesOptions {
+  /** Whether `<clusterid>.<svc>.<ns>.svc.<zone>` names the service in that cluster alone. The specification says no. */
+  readonly hasClusterNames: boolean;
+  readonly locality: SetLocality;
+  /** Where the clients are that ask for these names. */
+  readonly self: ClusterPlace;
+  /** Whether endpoints that are not ready are reported also where no name depends on them. */
+  readonly isExplained?: boolean;
+}
+
+interface ReadyEndpoint extends EndpointFacts {
+  readonly cluster: string;
+  readonly ordinal: number;
+  /** Ports of its slice. */
+  readonly ports: readonly PortFacts[];
+}
+
+export function namesOfImport(input: OwnerInput, options: ClustersetNamesOptions): OwnerNames {
+  const names = new OwnerNames(input.name);
+  if (!input.owner.isPresent) return names;
+  const isHeadless = input.owner.kind === 'Headless';
+  const hasAddress = !isHeadless && input.owner.ips.length > 0;
+  // Slices of a service with an address are the most by far, and its names do not depend on them.
+  const needsEndpoints = !hasAddress || options.hasClusterNames || options.isExplained;
+  const ready = needsEndpoints ? readyEndpoints(names, input) : [];
+  // The import exists even if nothing is behind it at the moment: other types and empty answers are NODATA.
+  if (!isHeadless) names.exist(input.name);
+  if (!isHeadless) existPorts(names, input.name, input.owner.ports);
+  if (hasAddress) addClustersetIp(names, input);
+  else addEndpoints(names, input.name, { ready, used: usedOf(names, input, { ready, ...options }), isHeadless });
+  if (options.hasClusterNames) addClusterNames(names, input, ready);
+  return names;
+}
+
+function readyEndpoints(names: OwnerNames, { slices, ordinalOf }: OwnerInput): ReadyEndpoint[] {
+  const ready: ReadyEndpoint[] = [];
+  for (const slice of slices) {
+    const ordinal = ordinalOf(slice.cluster);
+    for (const endpoint of slice.endpoints) {
+      const { address, hostname, isReady, zone } = endpoint;
+      const { cluster, ports } = slice;
+      if (isReady) ready.push({ address, hostname, isReady, zone, cluster, ordinal, ports });
+      else noteUnready(names, slice, endpoint);
+    }
+  }
+  return ready;
+}
+
+function addClustersetIp(names: OwnerNames, { owner, name }: OwnerInput): void {
+  const records = owner.ips.map((address) => ({ address, cluster: 0 }));
+  addAddresses(names, name, records, order.fixed);
+  addServicePorts(names, name, owner.ports);
+}
+
+interface Used {
+  readonly endpoints: readonly ReadyEndpoint[];
+  readonly isNearest: boolean;
+}
+
+function usedOf(
+  names: OwnerNames,
+  { owner, name }: OwnerInput,
+  { ready, locality, self }: ClustersetNamesOptions & { readonly ready: readonly ReadyEndpoint[] },
+): Used {
+  const preference = preferenceOf(locality.preference, owner.trafficDistribution);
+  const own = locality.clusters.get(self.id);
+  const from: Place = { cluster: self.id, zone: self.zone || own?.zone, region: self.region || own?.region };
+  const placeOf = ({ cluster, zone }: ReadyEndpoint): Place => {
+    const location = cluster === self.id ? from : locality.clusters.get(cluster);
+    return { cluster, zone: zone || location?.zone, region: location?.region };
+  };
+  const endpoints = endpointsToUse(ready, { from, preference, placeOf });
+  const far = ready.length - endpoints.length;
+  if (far > 0) names.leftOut.push({ what: `${far} of ${ready.length} ready endpoints of ${name}`, why: fartherAway });
+  return { endpoints, isNearest: preference === 'NearestFirst' };
+}
+
+const fartherAway = 'nearer ones are ready, and the service or its clusterset asks for the nearest';
+
+/**
+ * Whether the names of all endpoints can be read from their addresses, so that none of them is stored. Hostnames cannot, and
+ * one of them may look like the address of another endpoint.
+ */
+function areMadeOfAddresses(ready: readonly ReadyEndpoint[], name: string): boolean {
+  return ready.every(({ hostname, cluster, address }) => {
+    const labelBytes = address.length === 4 ? dashedIpv4Bytes : dashedIpv6Bytes;
+    const isShort = labelBytes + cluster.length + name.length + 4 <= nameBytesMax;
+    return hostname === '' && cluster !== '' && isShort && tryEncodeName(cluster) !== undefined;
+  });
+}
+
+const dashedIpv4Bytes = 15;
+const dashedIpv6Bytes = 39;
+
+/** Each ready endpoint has a name of its own; the service's name leads to those in use. */
+function addEndpoints(
+  names: OwnerNames,
+  name: string,
+  { ready, used, isHeadless }: { ready: readonly ReadyEndpoint[]; used: Used; isHeadless: boolean },
+): void {
+  // Without a clusterset IP clients stay in their own cluster while it can serve them (seed 002).
+  const isLocalFirst = !isHeadless && !used.isNearest;
+  const how: Order = isLocalFirst ? order.localFirst : order.rotating;
+  const isDerived = ready.length > 0 && areMadeOfAddresses(ready, name);
+  addAddresses(names, name, recordsOf(used.endpoints), how, isDerived && showsAll(ready, used));
+  if (!isDerived) addHosts(names, name, ready);
+  else if (!showsAll(ready, used))
+    names.add(name, {
+      type: endpointsType,
+      order: order.fixed,
+      records: recordsOf(ready.slice(0, countMax)).map(asRecord),
+    });
+  const sources = sourcesOf(used.endpoints, (endpoint) => hostOf(endpointName(endpoint), endpoint, name), isDerived);
+  addSrv(names, name, { sources, how: isLocalFirst ? order.localFirst : order.fixed });
+}
+
+const asRecord = ({ address, cluster }: { address: Uint8Array; cluster: number }) => plainRecord(address, cluster);
+
+/** Whether the address sets of a service hold each of its endpoints: none is too far away, one too many, or there twice. */
+function showsAll(ready: readonly ReadyEndpoint[], used: Used): boolean {
+  if (used.endpoints.length !== ready.length || ready.length > shownMax) return false;
+  return ready.every(
+    ({ address }, i) => !ready.some((other, j) => j < i && Buffer.compare(other.address, address) === 0),
+  );
+}
+
+/** More cannot be counted in a set. */
+const countMax = 65_535;
+/** So many fit into any answer, and are compared with each other in no time. */
+const shownMax = 16;
+
+/** An entry for each endpoint. */
+function addHosts(names: OwnerNames, name: string, ready: readonly ReadyEndpoint[]): void {
+  const byHost = Map.groupBy(
+    ready.flatMap((endpoint) =>
+      endpointNames(endpoint).map((label) => ({ host: hostOf(label, endpoint, name), endpoint })),
+    ),
+    ({ host }) => host,
+  );
+  for (const [host, sharing] of byHost) {
+    const endpoints = sharing.map(({ endpoint }) => endpoint);
+    addAddresses(names, host, recordsOf(endpoints), order.fixed);
+  }
+}
+
+/** A/AAAA of one cluster and SRV with that cluster's own ports, from its slices. */
+function addClusterNames(names: OwnerNames, { name, owner }: OwnerInput, ready: readonly ReadyEndpoint[]): void {
+  const isByEndpoint = owner.kind === 'Headless' || owner.ips.length === 0;
+  for (const [cluster, own] of Map.groupBy(ready, (endpoint) => endpoint.cluster)) {
+    const at = `${cluster.toLowerCase()}.${name}`;
+    addAddresses(names, at, recordsOf(own), order.rotating);
+    const targetOf = (endpoint: ReadyEndpoint) => (isByEndpoint ? hostOf(endpointName(endpoint), endpoint, name) : at);
+    addSrv(names, at, { sources: sourcesOf(own, targetOf) });
+  }
+}
+
+function sourcesOf(
+  endpoints: readonly ReadyEndpoint[],
+  targetOf: (endpoint: ReadyEndpoint) => string,
+  isDerived = false,
+): SrvSource[] {
+  const sources: SrvSource[] = [];
+  for (const endpoint of endpoints) {
+    const target = targetOf(endpoint);
+    for (const port of endpoint.ports)
+      sources.push({ port, target, cluster: endpoint.ordinal, ...(isDerived ? { address: endpoint.address } : {}) });
+  }
+  return sources;
+}
+
+function hostOf(label: string, { cluster }: ReadyEndpoint, name: string): string {
+  return `${label}.${cluster.toLowerCase()}.${name}`;
+}
+
+function recordsOf(endpoints: readonly ReadyEndpoint[]): { address: Uint8Array; cluster: number }[] {
+  return endpoints.map(({ address, ordinal }) => ({ address, cluster: ordinal }));
+}

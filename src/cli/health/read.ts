@@ -1,0 +1,273 @@
+// Reads what doctor checks of one cluster, within a bound of time. A failed read becomes a reason, never an error:
+// one cluster that does not answer must not hide the others.
+
+import { addressClaimType } from '../../addresses/address-claim.ts';
+import { version } from '../../base/version.ts';
+import { sleep, type World } from '../../base/world.ts';
+import { findMembership, withBroker } from '../../clusterset/explain/consult.ts';
+import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
+import { listAll, readSetState } from '../../clusterset/explain/set-state.ts';
+import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
+import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
+import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
+import type {
+  Answers,
+  AskedName,
+  BrokerFacts,
+  CertificateFacts,
+  ClusterFacts,
+  Health,
+  Read,
+  TriedConnection,
+} from '../../doctor/facts.ts';
+import { type Federation, federationType } from '../../federation/kinds/federation.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import { type Client, createClient } from '../../kube/client/client.ts';
+import type { HomeAccess } from '../../kube/client/kubeconfig.ts';
+import { readReadiness } from '../../kube/client/readiness.ts';
+import { ApiError, isForbidden, isNotFound, isUnauthorized } from '../../kube/objects/api-error.ts';
+import { endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
+import { type Lease, leaseType } from '../../kube/objects/lease.ts';
+import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
+import { partLabel } from '../../kube/objects/part-lease.ts';
+import { type Secret, secretType } from '../../kube/objects/secret.ts';
+import { serviceType } from '../../kube/objects/service.ts';
+import { peerType } from '../../peering/kinds/peer.ts';
+import { peerExportType } from '../../peering/kinds/peer-export.ts';
+import { endingIn } from '../../xds/identity/ending-certificates.ts';
+import { describeError } from '../exit-codes.ts';
+import { readParts } from '../parts.ts';
+import { ownCertificateSecret } from '../peer/show.ts';
+import { createPartAsker } from './ask-parts.ts';
+import { readStatus } from './status-read.ts';
+
+export interface ReadRequest {
+  readonly world: World;
+  readonly access: HomeAccess;
+  /** For everything that is read of this cluster. */
+  readonly timeoutMs: number;
+  /**
+   * For doctor only: whether to try connections, to check lag twice, and which servers to ask beside the cluster's
+   * parts.
+   */
+  readonly thorough?: {
+    readonly names: (client: Client) => Promise<readonly AskedName[]>;
+    readonly connections: (client: Client) => Promise<readonly TriedConnection[]>;
+  };
+}
+
+/** A brief lag is no finding: it is checked again after this time. */
+const secondLookMs = 3_000;
+
+export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
+  const { world, access, timeoutMs } = request;
+  const client = createClient(world.network.http(access), {
+    world,
+    userAgent: 'portolan-cli',
+    requestTimeoutMs: timeoutMs,
+  });
+  const forbidden: string[] = [];
+  const read = <T>(what: string, work: () => Promise<T>) => bounded({ world, timeoutMs, what, forbidden }, work);
+  const list = <T extends KubernetesObject>(type: ResourceType, namespace?: string) =>
+    read(`${type.plural}${namespace === undefined ? '' : ` in ${namespace}`}`, () =>
+      listAll<T>(client, type, namespace === undefined ? {} : { namespace }).catch(emptyIfUnknown),
+    );
+  try {
+    const health = await read('/readyz', () => readHealth(world, access));
+    if ('why' in health) return unreachable(request, health.why);
+    const membership = await read(`Secret ${systemNamespace}/portolan-broker`, () => findMembership(client));
+    const member = 'value' in membership ? membership.value : undefined;
+    const [broker, parts, certificates] = await Promise.all([
+      'why' in membership ? membership : read('the clusterset', () => readBroker(request, client, member)),
+      read(`leases in ${systemNamespace}`, () => partsOf(client, world.clock.wallMs())),
+      read('certificates', () => readCertificates(client, access, member)),
+    ]);
+    return {
+      cluster: member?.clusterId ?? access.contextName,
+      nowMs: world.clock.wallMs(),
+      ownVersion: version,
+      server: access.server,
+      ...{ health, membership, broker, parts, certificates },
+      federations: await read('federations', () => readFederations(world, client, member)),
+      exports: await list(serviceExportType),
+      policies: await list(serviceExportPolicyType),
+      services: await list(serviceType),
+      slices: await list(endpointSliceType),
+      claims: await list(addressClaimType),
+      peers: await list(peerType),
+      peerExports: await list(peerExportType),
+      ...(await askParts(read, client, request)),
+      forbidden,
+    };
+  } finally {
+    client.close();
+  }
+}
+
+type Reader = <T>(what: string, work: () => Promise<T>) => Promise<Read<T>>;
+type AskedFacts = Pick<ClusterFacts, 'resolvers' | 'asked' | 'connections'>;
+
+const notTried = { answers: [], unasked: [], idle: 'portolan doctor tries connections' };
+
+async function askParts(read: Reader, client: Client, { world, thorough }: ReadRequest): Promise<AskedFacts> {
+  const parts = createPartAsker(client, world.clock.wallMs());
+  const names = async () => joined(await parts.names(), (await thorough?.names(client)) ?? []);
+  const connections = async () =>
+    thorough === undefined ? notTried : joined(await parts.connections(), await thorough.connections(client));
+  const [resolvers, asked, tried] = await Promise.all([
+    read('status of resolvers', () => parts.resolverStates()),
+    read('answers of resolvers', names),
+    read('connections', connections),
+  ]);
+  return { resolvers, asked, connections: tried };
+}
+
+/** Adds answers that were requested by an option; parts that answered this way no longer count as unasked. */
+function joined<T>({ answers, unasked, idle }: Answers<T>, more: readonly T[]): Answers<T> {
+  return { answers: [...answers, ...more], unasked, idle: more.length > 0 ? '' : idle };
+}
+
+function unreachable({ world, access }: ReadRequest, why: string): ClusterFacts {
+  const unread = { why: `the home does not answer: ${why}` };
+  return {
+    cluster: access.contextName,
+    nowMs: world.clock.wallMs(),
+    ownVersion: version,
+    server: access.server,
+    health: { why },
+    ...{ membership: unread, broker: unread, parts: unread, certificates: unread, federations: unread },
+    ...{ exports: unread, policies: unread, services: unread, slices: unread, claims: unread },
+    ...{ peers: unread, peerExports: unread, asked: unread, resolvers: unread, connections: unread },
+    forbidden: [],
+  };
+}
+
+interface Bound {
+  readonly world: World;
+  readonly timeoutMs: number;
+  readonly what: string;
+  readonly forbidden: string[];
+}
+
+async function bounded<T>({ world, timeoutMs, what, forbidden }: Bound, work: () => Promise<T>): Promise<Read<T>> {
+  const late = new AbortController();
+  const timeout = sleep(world.timers, timeoutMs, late.signal).then(
+    () => ({ why: `${what}: no answer within ${timeoutMs / 1000} s` }),
+    () => ({ why: '' }),
+  );
+  try {
+    return await Promise.race([work().then((value) => ({ value })), timeout]);
+  } catch (error) {
+    if (isForbidden(error)) forbidden.push(what);
+    return { why: `${what}: ${describeError(error)}` };
+  } finally {
+    late.abort();
+  }
+}
+
+/** A kind that is not installed has no objects. */
+function emptyIfUnknown(error: unknown): never[] {
+  if (isNotFound(error)) return [];
+  throw error;
+}
+
+async function readHealth(world: World, access: HomeAccess): Promise<Health> {
+  const transport = world.network.http(access);
+  try {
+    return await readReadiness(transport, world.clock);
+  } finally {
+    transport.close();
+  }
+}
+
+async function partsOf(client: Client, nowMs: number) {
+  const parts = await readParts(client, nowMs);
+  if (parts !== undefined) return parts;
+  throw new ApiError('you may not list them', { code: 403, reason: 'Forbidden' });
+}
+
+async function readBroker(
+  { world, thorough }: ReadRequest,
+  home: Client,
+  member: MembershipRecord | undefined,
+): Promise<BrokerFacts> {
+  if (member === undefined) return readAsBroker(home);
+  try {
+    return await withBroker(world, member, async (broker) => {
+      const request = { home, broker, membership: member };
+      const state = await readSetState(request);
+      const status = await readStatus({ world }, request);
+      const first = [...status.behind, ...status.unpublished];
+      const { refused } = status;
+      const set = (behind: readonly string[]): BrokerFacts => ({ kind: 'answers', set: { state, refused, behind } });
+      if (first.length === 0 || thorough === undefined) return set(first);
+      await sleep(world.timers, secondLookMs);
+      const again = await readStatus({ world }, request);
+      const still = new Set([...again.behind, ...again.unpublished]);
+      return set(first.filter((key) => still.has(key)));
+    });
+  } catch (error) {
+    const why = describeError(error);
+    if (isUnauthorized(error) || isForbidden(error))
+      return { kind: 'refused', why: `the broker ${member.server} refuses them: ${why}` };
+    if (error instanceof ApiError && error.code < 500) throw error;
+    return { kind: 'away', why };
+  }
+}
+
+/** A home that is no member may be a broker itself: then its members are checked from there. */
+async function readAsBroker(home: Client): Promise<BrokerFacts> {
+  const sets = await listAll<ClusterSet>(home, clusterSetType).catch(emptyIfUnknown);
+  const [first] = sets;
+  if (first === undefined) return { kind: 'none' };
+  const membership = { clusterset: first.metadata.name } as MembershipRecord;
+  const state = await readSetState({ home, broker: home, membership });
+  return { kind: 'answers', set: { state, refused: state.members.flatMap(refusedRecords), behind: [] } };
+}
+
+async function readFederations(
+  world: World,
+  home: Client,
+  member: MembershipRecord | undefined,
+): Promise<readonly Federation[]> {
+  const list = (client: Client, namespace?: string) =>
+    listAll<Federation>(client, federationType, namespace === undefined ? {} : { namespace }).catch(emptyIfUnknown);
+  return member === undefined ? list(home) : withBroker(world, member, (broker) => list(broker, member.clusterset));
+}
+
+async function readCertificates(
+  home: Client,
+  access: HomeAccess,
+  member: MembershipRecord | undefined,
+): Promise<readonly CertificateFacts[]> {
+  const secret = await getOrUndefined<Secret>(home, secretType, {
+    namespace: systemNamespace,
+    name: ownCertificateSecret,
+  });
+  const peering = secret?.data?.['tls.crt'];
+  const all = [
+    { subject: 'authority of the home in the kubeconfig', pem: access.certificateAuthority },
+    { subject: 'client certificate in the kubeconfig', pem: access.clientCertificate },
+    {
+      subject: `authority of the broker in Secret ${systemNamespace}/portolan-broker`,
+      pem: member?.certificateAuthority,
+    },
+    {
+      subject: `Secret ${systemNamespace}/${ownCertificateSecret}`,
+      pem: peering && Buffer.from(peering, 'base64').toString('utf8'),
+    },
+  ];
+  const known = all.flatMap(({ subject, pem }) => (pem === undefined || pem === '' ? [] : [{ subject, pem }]));
+  return [...known, ...(await readProxyCertificates(home))];
+}
+
+/** Those that should have been renewed, as xDS servers report them in their Leases. */
+async function readProxyCertificates(home: Client): Promise<CertificateFacts[]> {
+  const labelSelector = `${partLabel}=xds`;
+  const leases = await listAll<Lease>(home, leaseType, { namespace: systemNamespace, labelSelector });
+  return leases
+    .flatMap(endingIn)
+    .map(({ proxy, startMs, endMs }) => ({ subject: `certificate of proxy ${proxy}`, startMs, endMs }));
+}

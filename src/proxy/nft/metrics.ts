@@ -1,0 +1,50 @@
+// Metrics of the proxy: what it serves, and how long its transactions take.
+
+import type { Metrics } from '../../base/metrics.ts';
+import type { ApplierStatus, Transaction } from './applier.ts';
+
+const buckets = [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+export interface ProxyMetricsOptions {
+  readonly metrics: Metrics;
+  readonly size: () => { readonly services: number; readonly ports: number; readonly backends?: number };
+  readonly problems: () => number;
+  readonly isStale: () => boolean;
+}
+
+export function registerProxyMetrics({ metrics, size, problems, isStale }: ProxyMetricsOptions): void {
+  const gauge = (name: string, help: string, value: () => number) =>
+    metrics.gauge({ name, help, collect: (each) => each.set(value()) });
+  gauge('proxy_services', 'Services that are served.', () => size().services);
+  gauge('proxy_ports', 'Addresses and ports of services.', () => size().ports);
+  gauge('proxy_backends', 'Endpoints behind them.', () => size().backends ?? 0);
+  gauge('proxy_problems', 'Services with a problem, see /status.', problems);
+  gauge('proxy_stale', '1 while the home is unreachable and the last known state is served.', () =>
+    isStale() ? 1 : 0,
+  );
+}
+
+/** Metrics of nftables mode. */
+export function transactionObserver(metrics: Metrics, status: () => ApplierStatus): (transaction: Transaction) => void {
+  const durations = metrics.histogram({
+    name: 'proxy_transaction_seconds',
+    help: 'Time that transactions took, by kind: change or refill.',
+    labelNames: ['kind'],
+    buckets,
+  });
+  const failures = metrics.counter({
+    name: 'proxy_transaction_failures_total',
+    help: 'Transactions that the kernel or nft refused.',
+    labelNames: ['kind'],
+  });
+  metrics.computed({
+    type: 'counter',
+    name: 'proxy_foreign_changes_total',
+    help: 'Changes of our table by other processes, which were put right.',
+    values: () => [{ labels: {}, value: status().foreignChanges }],
+  });
+  return ({ kind, seconds, isOk }) => {
+    durations.observe({ kind }, seconds);
+    if (!isOk) failures.inc({ kind });
+  };
+}
