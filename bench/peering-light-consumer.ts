@@ -41,7 +41,7 @@ export function lightConsumer(access: BenchAccess): LightConsumer {
       held.set(output.service.id, output.service.description);
       disk.queue(output);
       disk.take(output.ticket);
-      act(session.step({ kind: 'stored', ticket: output.ticket }));
+      act(session.step({ kind: 'stored', nowMs: performance.now(), ticket: output.ticket }));
     }
   };
   const call: ClientCall = dial(

@@ -91,7 +91,7 @@ class LoadConsumer {
         time.schedule(1, () => {
           for (const ticket of tickets.splice(0)) {
             disk.take(ticket);
-            act(session.step({ kind: 'stored', ticket }));
+            act(session.step({ kind: 'stored', nowMs: time.nowMs, ticket }));
           }
         });
       }

@@ -381,8 +381,12 @@ export class ConsumerLink {
     this.#measure(session);
   }
 
+  #stored(ticket: number): void {
+    this.#step({ kind: 'stored', nowMs: this.#options.world.clock.monotonicMs(), ticket });
+  }
+
   #act(session: ConsumerSession, output: ConsumerOutput): void {
-    const { store } = this.#options;
+    const { store, world } = this.#options;
     const isCurrent = () => this.#session === session;
     switch (output.kind) {
       case 'send':
@@ -392,12 +396,18 @@ export class ConsumerLink {
         this.#stale.confirmed(output.service.id);
         return store.put(output.service, output.hash, (result) => {
           if (!isCurrent()) return;
-          if (result.kind === 'stored') this.#step({ kind: 'stored', ticket: output.ticket });
-          else this.#step({ kind: 'storeRefused', ticket: output.ticket, reason: result.reason });
+          if (result.kind === 'stored') this.#stored(output.ticket);
+          else
+            this.#step({
+              kind: 'storeRefused',
+              nowMs: world.clock.monotonicMs(),
+              ticket: output.ticket,
+              reason: result.reason,
+            });
         });
       case 'remove':
         for (const id of output.ids) this.#refusals.mended(id);
-        return store.remove(output.ids, () => isCurrent() && this.#step({ kind: 'stored', ticket: output.ticket }));
+        return store.remove(output.ids, () => isCurrent() && this.#stored(output.ticket));
       case 'confirmed':
         this.#refusals.mended(output.id);
         return this.#stale.confirmed(output.id);

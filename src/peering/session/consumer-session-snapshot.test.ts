@@ -105,7 +105,47 @@ test('consumer: a suspect is mentioned during the grace -> it stays', () => {
   take(upsert('n1', 'a'), 0);
   tick(3000);
   expect(take(upsert('n2', 'late'), 4000)).toEqual(['confirmed late', 'ack n2']);
-  expect(tick(63_000)).toEqual(['reconciled quiescence, 0 gone']);
+  expect(tick(84_000)).toEqual(['reconciled quiescence, 0 gone']);
+});
+
+test('consumer: our write takes longer than the silence -> the owner, which waits for our answer, is not done', () => {
+  const { take, stored, tick } = open({ holds: ['a', 'b'] });
+  take(upsert('n1', 'a'), 0);
+  take(upsert('n2', 'new'), 100);
+  expect(tick(10_000)).toEqual([]);
+  stored(1);
+  expect(tick(10_101)).toEqual([]);
+  expect(tick(12_999)).toEqual([]);
+  expect(tick(13_000)).toEqual(['suspect b']);
+});
+
+test('consumer: the last sign of life is older than our answer -> asked for one before anything is concluded', () => {
+  const { take, stored, tick } = open({ holds: ['a', 'b'] });
+  take(upsert('n1', 'a'), 0);
+  take(upsert('n2', 'new'), 100);
+  expect(tick(10_000, 9_000)).toEqual([]);
+  stored(1, 10_000);
+  expect(tick(13_000, 9_000)).toEqual(['probe']);
+  expect(tick(14_000, 13_500)).toEqual(['suspect b']);
+});
+
+test('consumer: a suspect is named again -> the catalog is still coming, and no other suspect goes before the next silence', () => {
+  const { take, tick } = open({ holds: ['a', 'late', 'later'], suspectForMs: () => 59_000 });
+  take(upsert('n1', 'a'), 0);
+  tick(3000);
+  take(upsert('n2', 'late'), 4000);
+  expect(tick(5000)).toEqual([]);
+  expect(take(upsert('n3', 'later'), 6000)).toEqual(['confirmed later', 'ack n3']);
+});
+
+test('consumer: the grace ends while an answer is due -> nothing goes before it was given', () => {
+  const { take, stored, tick } = open({ holds: ['a', 'b'] });
+  take(upsert('n1', 'a'), 0);
+  expect(tick(3000)).toEqual(['suspect b']);
+  take(upsert('n2', 'new'), 4000);
+  expect(tick(63_000)).toEqual([]);
+  stored(1);
+  expect(tick(64_000)).toEqual(['remove b as 2']);
 });
 
 test('consumer: a foreign owner mentions nothing of what is held -> retention decides, nothing goes', () => {

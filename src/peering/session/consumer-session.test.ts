@@ -180,7 +180,7 @@ test('consumer: closed -> what comes after that is neither stored nor answered',
 test('consumer: the store will not have a service -> NACK with its reason, tried again when it is offered again', () => {
   const { take, step, session } = open();
   take(upsert('n1', 'a'));
-  expect(step({ kind: 'storeRefused', ticket: 1, reason: 'spec.tags: Duplicate value: "x"' })).toEqual([
+  expect(step({ kind: 'storeRefused', nowMs: 0, ticket: 1, reason: 'spec.tags: Duplicate value: "x"' })).toEqual([
     'refused a: spec.tags: Duplicate value: "x"',
     `nack n1 ${codes.invalidArgument} spec.tags: Duplicate value: "x"`,
   ]);

@@ -29,9 +29,9 @@ export type ConsumerInput =
   | { readonly kind: 'opened'; readonly nowMs: number; readonly hasSnapshotEnd: boolean }
   | { readonly kind: 'message'; readonly nowMs: number; readonly message: ReceivedMessage }
   /** The work of this ticket is on disk. */
-  | { readonly kind: 'stored'; readonly ticket: number }
+  | { readonly kind: 'stored'; readonly nowMs: number; readonly ticket: number }
   /** A permanent refusal of the store: it is refused like any other invalid service. */
-  | { readonly kind: 'storeRefused'; readonly ticket: number; readonly reason: string }
+  | { readonly kind: 'storeRefused'; readonly nowMs: number; readonly ticket: number; readonly reason: string }
   /** The retention time is over: everything that the owner does not confirm is removed. */
   | { readonly kind: 'withdraw' }
   /** The note to the owner about this service may have changed. */
@@ -127,8 +127,9 @@ export class ConsumerSession {
   /** How many services of this snapshot were mentioned beyond those that are remembered. */
   #mentionedBesides = 0;
   #barrier: { readonly waitsFor: Set<number>; readonly then: () => ConsumerOutput[] } | undefined;
-  #lastMessageMs = 0;
-  /** Since the last message. */
+  /** Since when the owner could send: its last message, or our last answer. An owner may wait for each answer. */
+  #ownersTurnMs = 0;
+  /** Since then. */
   #hasProbed = false;
   #gapMsMax = 0;
   /** Since when the owner no longer names them. They go when their grace is over; it does not begin anew with a stream. */
@@ -194,16 +195,17 @@ export class ConsumerSession {
       case 'opened':
         this.#mode = input.hasSnapshotEnd ? 'exact' : 'quiescence';
         this.#isOneOfOurs = input.hasSnapshotEnd;
-        this.#lastMessageMs = input.nowMs;
+        this.#ownersTurnMs = input.nowMs;
         return [];
       case 'message':
-        this.#gapMsMax = Math.max(this.#gapMsMax, input.nowMs - this.#lastMessageMs);
-        this.#lastMessageMs = input.nowMs;
-        this.#hasProbed = false;
+        this.#gapMsMax = Math.max(this.#gapMsMax, input.nowMs - this.#ownersTurnMs);
+        this.#beginOwnersTurn(input.nowMs);
         return this.#received(input.message);
       case 'stored':
+        this.#beginOwnersTurn(input.nowMs);
         return [...(this.#takePending(input.ticket)?.onStored() ?? []), ...this.#lift(input.ticket)];
       case 'storeRefused':
+        this.#beginOwnersTurn(input.nowMs);
         return [...(this.#takePending(input.ticket)?.onRefused(input.reason) ?? []), ...this.#lift(input.ticket)];
       case 'withdraw':
         return this.#withdraw();
@@ -212,6 +214,11 @@ export class ConsumerSession {
       case 'tick':
         return this.#tick(input.nowMs, input.aliveMs);
     }
+  }
+
+  #beginOwnersTurn(nowMs: number): void {
+    this.#ownersTurnMs = nowMs;
+    this.#hasProbed = false;
   }
 
   #kindNow(): 'registering' | 'receiving' | 'updating' | 'waiting' {
@@ -383,9 +390,9 @@ export class ConsumerSession {
     if (this.#mode === 'exact') return [];
     if (this.#suspects !== undefined) return this.#endGrace(this.#suspects, nowMs);
     const silenceMs = Math.max(this.#options.silenceMsMin, 20 * this.#gapMsMax);
-    const isSilent = nowMs - this.#lastMessageMs >= silenceMs;
+    const isSilent = nowMs - this.#ownersTurnMs >= silenceMs;
     if (this.#mentioned === undefined || !isSilent || this.#pending.size > 0) return [];
-    if (aliveMs <= this.#lastMessageMs) {
+    if (aliveMs <= this.#ownersTurnMs) {
       // Once: an owner that allows few pings may not answer this one either.
       const probe: ConsumerOutput[] = this.#hasProbed ? [] : [{ kind: 'probe' }];
       this.#hasProbed = true;
@@ -403,11 +410,11 @@ export class ConsumerSession {
   }
 
   #endGrace(suspects: Map<string, number>, nowMs: number): ConsumerOutput[] {
+    // The owner may wait for this answer before it names the next service.
+    if (this.#pending.size > 0) return [];
     const gone: string[] = [];
     for (const [id, sinceMs] of suspects) {
-      const isNamedAgain = !this.#unconfirmed.has(id);
-      if (!isNamedAgain && nowMs - sinceMs >= this.#options.graceMs) gone.push(id);
-      if (isNamedAgain) suspects.delete(id);
+      if (nowMs - sinceMs >= this.#options.graceMs) gone.push(id);
     }
     for (const id of gone) {
       suspects.delete(id);
@@ -480,10 +487,14 @@ export class ConsumerSession {
   }
 
   #confirm(id: string): void {
-    if (!this.#unconfirmed.delete(id) || this.#hasConfirmed) return;
+    if (!this.#unconfirmed.delete(id)) return;
+    const isFirst = !this.#hasConfirmed;
+    const wasSuspect = this.#suspects?.delete(id) ?? false;
     this.#hasConfirmed = true;
-    // Silence was taken for the end before anything that we hold was named: the catalog only begins now.
-    if (this.#mode === 'quiescence') this.#mentioned ??= new Map();
+    if (this.#mode !== 'quiescence' || !(isFirst || wasSuspect)) return;
+    // Silence was taken for the end too early: the catalog is still coming, and the others may be in it.
+    this.#suspects = undefined;
+    this.#mentioned ??= new Map();
   }
 
   #forget(id: string): void {

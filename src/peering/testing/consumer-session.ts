@@ -43,7 +43,9 @@ export function open(options: Partial<ConsumerSessionOptions> & { holds?: readon
     graceMs: 60_000,
     ...options,
   });
+  let latestMs = 0;
   const step = (input: ConsumerInput) => {
+    if ('nowMs' in input) latestMs = input.nowMs;
     if (input.kind === 'stored') disk.take(input.ticket);
     const outputs = session.step(input);
     for (const output of outputs) disk.queue(output);
@@ -55,7 +57,7 @@ export function open(options: Partial<ConsumerSessionOptions> & { holds?: readon
     session,
     step,
     take,
-    stored: (ticket: number) => step({ kind: 'stored', ticket }),
+    stored: (ticket: number, nowMs = latestMs) => step({ kind: 'stored', nowMs, ticket }),
     tick: (nowMs: number, aliveMs = nowMs) => step({ kind: 'tick', nowMs, aliveMs }),
   };
 }
