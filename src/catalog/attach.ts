@@ -55,27 +55,28 @@ function podSource(pods: PodNames): Source {
 
 export function attachCatalog(options: AttachOptions): Attachment {
   const { catalog, pods, zones: wanted = ['services', 'imports'] } = options;
+  const { facts } = catalog;
   const all: readonly Source[] = [
     {
       type: serviceType,
       zones: ['services'],
-      upsert: (service: Service) => catalog.upsertService(service),
-      remove: (key) => catalog.removeService(key),
-      keys: () => catalog.keys('services'),
+      upsert: (service: Service) => facts.upsertService(service),
+      remove: (key) => facts.removeService(key),
+      keys: () => facts.keys('services'),
     },
     {
       type: serviceImportType,
       zones: ['imports'],
-      upsert: (object: ServiceImport) => catalog.upsertServiceImport(object),
-      remove: (key) => catalog.removeServiceImport(key),
-      keys: () => catalog.keys('imports'),
+      upsert: (object: ServiceImport) => facts.upsertServiceImport(object),
+      remove: (key) => facts.removeServiceImport(key),
+      keys: () => facts.keys('imports'),
     },
     {
       type: endpointSliceType,
       zones: ['services', 'imports'],
-      upsert: (slice: EndpointSlice) => catalog.upsertEndpointSlice(slice),
-      remove: (key) => catalog.removeEndpointSlice(key),
-      keys: () => catalog.keys('slices'),
+      upsert: (slice: EndpointSlice) => facts.upsertEndpointSlice(slice),
+      remove: (key) => facts.removeEndpointSlice(key),
+      keys: () => facts.keys('slices'),
     },
     ...(pods ? [podSource(pods)] : []),
   ];

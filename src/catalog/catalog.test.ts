@@ -18,7 +18,7 @@ test.each(['before', 'after'])(
       syncAll(catalog);
       if (when === 'after' && rename) catalog.setClustersetDomain(rename);
       addImport(catalog, 'data/db', { type: 'Headless', slices: [{ cluster: 'east', endpoints: ['10.1.0.1'] }] });
-      catalog.removeServiceImport('shop/checkout');
+      catalog.facts.removeServiceImport('shop/checkout');
       catalog.flush();
       return [...catalog.table.nameKeys()].map((key) => decodeName(key)).sort();
     };
@@ -53,7 +53,7 @@ describe('catalog: the first list', () => {
   test('facts come before everything has been read -> no names until then, then all of them once', () => {
     const catalog = makeCatalog();
     addImport(catalog, 'shop/db', { type: 'Headless', slices: [{ cluster: 'east', endpoints: ['10.1.0.1'] }] });
-    catalog.upsertEndpointSlice(makeSlice('shop/db', { cluster: 'west', endpoints: ['10.2.0.1'] }));
+    catalog.facts.upsertEndpointSlice(makeSlice('shop/db', { cluster: 'west', endpoints: ['10.2.0.1'] }));
     catalog.flush();
     expect(catalog.table.get(name)).toBeUndefined();
     catalog.setSynced('imports');
@@ -64,8 +64,8 @@ describe('catalog: the first list', () => {
   test('something goes again before everything has been read -> nothing is left of it', () => {
     const catalog = makeCatalog();
     addImport(catalog, 'shop/db', { type: 'Headless', slices: [{ cluster: 'east', endpoints: ['10.1.0.1'] }] });
-    catalog.removeEndpointSlice('shop/db-east');
-    catalog.removeServiceImport('shop/db');
+    catalog.facts.removeEndpointSlice('shop/db-east');
+    catalog.facts.removeServiceImport('shop/db');
     catalog.setSynced('imports');
     expect(catalog.table.get(name)).toBeUndefined();
     expect(catalog.table.get('shop.svc.clusterset.local')).toBeUndefined();
@@ -78,7 +78,7 @@ describe('catalog: the first list', () => {
     catalog.setSynced('imports');
     const told: CatalogChange[] = [];
     catalog.onChange((changes) => told.push(...changes));
-    catalog.removeEndpointSlice('shop/db-east');
+    catalog.facts.removeEndpointSlice('shop/db-east');
     catalog.flush();
     expect(told).toMatchObject([{ namespace: 'shop', service: 'db' }]);
     expect(catalog.table.get('shop.svc.clusterset.local')).toBeUndefined();
@@ -87,7 +87,10 @@ describe('catalog: the first list', () => {
   test('an import that appears after the first sync -> its change has the time since which it could be imported', () => {
     const catalog = makeCatalog();
     const object = (name: string, annotations: Record<string, string> | null) =>
-      catalog.upsertServiceImport({ metadata: { name, namespace: 'shop', annotations }, spec: { ips: ['10.9.0.1'] } });
+      catalog.facts.upsertServiceImport({
+        metadata: { name, namespace: 'shop', annotations },
+        spec: { ips: ['10.9.0.1'] },
+      });
     const annotations = { 'portolan.dev/importable-since': '2026-01-01T00:00:05Z' };
     object('old', annotations);
     catalog.setSynced('imports');
@@ -97,7 +100,7 @@ describe('catalog: the first list', () => {
     object('new', annotations);
     object('bare', null);
     catalog.flush();
-    catalog.upsertServiceImport({
+    catalog.facts.upsertServiceImport({
       metadata: { name: 'new', namespace: 'shop', annotations },
       spec: { ips: ['10.9.0.2'] },
     });
@@ -151,12 +154,12 @@ const add = (catalog: Catalog, n: number) =>
   addImport(catalog, keyOf(n), { type: 'Headless', slices: [{ cluster: 'east', endpoints: [`10.1.0.${n % 200}`] }] });
 
 const changes = {
-  moves: (catalog: Catalog, n: number) => catalog.upsertEndpointSlice(sliceOf(n, '10.9.9.9')),
+  moves: (catalog: Catalog, n: number) => catalog.facts.upsertEndpointSlice(sliceOf(n, '10.9.9.9')),
   goes: (catalog: Catalog, n: number) => {
-    catalog.removeEndpointSlice(`${keyOf(n)}-east`);
-    catalog.removeServiceImport(keyOf(n));
+    catalog.facts.removeEndpointSlice(`${keyOf(n)}-east`);
+    catalog.facts.removeServiceImport(keyOf(n));
   },
-  'loses its slice': (catalog: Catalog, n: number) => catalog.removeEndpointSlice(`${keyOf(n)}-east`),
+  'loses its slice': (catalog: Catalog, n: number) => catalog.facts.removeEndpointSlice(`${keyOf(n)}-east`),
   'comes back': add,
   'comes new': (catalog: Catalog, n: number) => add(catalog, services + n),
   'goes, the new one': (catalog: Catalog, n: number) => changes.goes(catalog, services + n),

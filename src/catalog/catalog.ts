@@ -1,36 +1,13 @@
-// Every name of a cluster's two zones and what stands behind it. Facts come in one object at a time; a change
+// Every name of a cluster's two zones and what stands behind it, derived from the facts of its services. A change
 // recomputes the names of the one service it belongs to, and only names that came out different are written. No I/O:
 // attach.ts watches the home and src/dns answers.
 
-import { ByteReader, ByteWriter } from '../base/dns/bytes.ts';
 import { isSameJson } from '../base/json.ts';
-import { RememberedTexts } from '../base/text/remembered-texts.ts';
 import type { Clock, Timer, Timers } from '../base/world.ts';
 import { type SetLocality, unknownLocality } from '../clusterset/rules/locality.ts';
 import { readImportableSinceMs } from '../clusterset/rules/propagation.ts';
-import {
-  type EndpointSlice,
-  importedServiceNameLabel,
-  serviceNameLabel,
-  sourceClusterLabel,
-} from '../kube/objects/endpoint-slice.ts';
-import type { Service } from '../kube/objects/service.ts';
-import {
-  absentOwner,
-  factsOfImport,
-  factsOfService,
-  type ImportLike,
-  type NamedSlice,
-  type OwnerFacts,
-  packOwner,
-  packSlice,
-  type SliceOwner,
-  type SlicePacking,
-  unpackOwner,
-  unpackSlice,
-  unpackSliceOwner,
-} from './facts/facts.ts';
-import { SliceShapes } from './facts/slice-shapes.ts';
+import { FactBook, type Side, splitKey } from './facts/fact-book.ts';
+import type { ImportLike, NamedSlice, OwnerFacts } from './facts/facts.ts';
 import { areSameRecords, type RecordSet } from './names/answers.ts';
 import { namesOfService } from './names/cluster-names.ts';
 import { namesOfImport } from './names/clusterset-names.ts';
@@ -38,11 +15,12 @@ import { NameTable } from './names/name-table.ts';
 import { type OwnerInput, OwnerNames } from './names/owner-names.ts';
 import type { Sets } from './names/port-names.ts';
 import { fixedNames, makeZone, type Zone, type ZoneSource } from './names/zones.ts';
-import { PackedMap } from './packed/packed-map.ts';
 import type { ClusterPlace } from './packed/places.ts';
 
 export interface CatalogOptions {
   readonly clock: Clock;
+  /** Its own if absent; one book serves all that is derived from one home. */
+  readonly facts?: FactBook;
   /** Changes that come within one batch time are written together. Without timers the caller must call `flush`. */
   readonly timers?: Timers;
   readonly batchMs?: number;
@@ -95,12 +73,7 @@ class FactsOfOwner implements OwnerInput {
   }
 }
 
-/** Which of the two zones an owner lives in: a Service or a ServiceImport. */
-type Side = 's' | 'i';
-
 const dirtyMax = 2048;
-/** Few: what is kept here for long would be taken for something that stays, and be collected late. */
-const unsettledMax = 16;
 /** How many services get their names before other work has a turn: a few milliseconds of work. */
 const ownersPerTurn = 500;
 /** How long names stay in a renamed zone: far longer than a thread needs to learn of it. */
@@ -108,16 +81,12 @@ const oldZoneMs = 1000;
 const noNames = new OwnerNames('');
 
 export class Catalog {
+  readonly facts: FactBook;
   readonly table: NameTable;
   readonly clusterZone: Zone;
   #clustersetZone: Zone;
   readonly localCluster: number;
   readonly #options: CatalogOptions;
-  readonly #owners = new PackedMap();
-  readonly #slices = new PackedMap();
-  readonly #writer = new ByteWriter(4096);
-  readonly #packing: SlicePacking = { writer: this.#writer, shapes: new SliceShapes() };
-  readonly #texts = new RememberedTexts();
   readonly #dirty = new Map<string, Dirty>();
   readonly #listeners = new Set<(changes: readonly CatalogChange[]) => void>();
   /** Until everything has been read once, facts are only kept: names made now would be made again with each slice. */
@@ -125,8 +94,6 @@ export class Catalog {
   readonly #filling: Partial<Record<Side, Generator<void>>> = {};
   /** Owners that have got their names because their facts changed while names were being made. */
   readonly #touched: Record<Side, Set<string>> = { s: new Set(), i: new Set() };
-  /** Slices that were read and that their owners do not know yet: a list brings those of one owner one after the other. */
-  readonly #unsettled = new Map<string, string[]>();
   readonly #ordinalOf = (cluster: string) => this.table.places.ordinalOf(cluster);
   #hasClusterNames: boolean;
   #locality: SetLocality = unknownLocality;
@@ -134,6 +101,7 @@ export class Catalog {
 
   constructor(options: CatalogOptions) {
     this.#options = options;
+    this.facts = options.facts ?? new FactBook(options);
     this.#hasClusterNames = options.hasClusterNames ?? false;
     this.table = new NameTable({ serial: Math.floor(options.clock.wallMs() / 1000) });
     this.localCluster = this.table.places.place(options.cluster);
@@ -145,6 +113,7 @@ export class Catalog {
     for (const zone of this.zones) {
       for (const [name, sets] of fixedNames(zone)) this.table.put(name, zone.id, sets);
     }
+    this.facts.onTouch((ownerKey, incoming) => this.#touch(ownerKey, incoming));
   }
 
   get cluster(): ClusterPlace {
@@ -161,75 +130,13 @@ export class Catalog {
 
   /** Bytes of the facts and the names together. */
   get memoryBytes(): number {
-    return this.table.memoryBytes + this.#owners.memoryBytes + this.#slices.memoryBytes;
+    return this.table.memoryBytes + this.facts.memoryBytes;
   }
 
   /** Hears of every change after it has been written. */
   onChange(listener: (changes: readonly CatalogChange[]) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
-  }
-
-  upsertService(service: Service): void {
-    this.#changeOwner('s', service.metadata, factsOfService(service, this.#nowMs()));
-  }
-
-  removeService(key: string): void {
-    this.#removeOwner('s', key);
-  }
-
-  upsertServiceImport(object: ImportLike): void {
-    // A merged view, where this home is the broker too: no service has a dot in its name.
-    if (object.metadata.name.includes('.')) return;
-    const key = keyOfOwner('i', object.metadata.namespace ?? '', object.metadata.name);
-    const isNew = this.#stage.i === 'read' && !this.#owner(key).isPresent;
-    this.#changeOwner('i', object.metadata, factsOfImport(object, this.#nowMs()));
-    const dirty = this.#dirty.get(key);
-    if (isNew && dirty) dirty.importableSinceMs = readImportableSinceMs(object.metadata.annotations);
-  }
-
-  removeServiceImport(key: string): void {
-    this.#removeOwner('i', key);
-  }
-
-  upsertEndpointSlice(slice: EndpointSlice): void {
-    const owner = ownerOfSlice(slice);
-    const { namespace = '', name } = slice.metadata;
-    const key = `${namespace}/${name}`;
-    const at = this.#slices.locateText(key);
-    const isKnown = at >= 0 && isSameOwner(unpackSliceOwner(this.#sliceAt(at), this.#packing.shapes, name), owner);
-    // A slice that moved to another service is gone from the first.
-    if (at >= 0 && !isKnown) this.removeEndpointSlice(key);
-    if (!owner) return;
-    const ownerKey = keyOfOwner(owner.isImported ? 'i' : 's', namespace, owner.service);
-    this.#touch(ownerKey);
-    if (!isKnown) this.#addSlice(ownerKey, name);
-    this.#slices.setText(key, packSlice(this.#packing, slice, owner, this.#nowMs()));
-  }
-
-  removeEndpointSlice(sliceKey: string): void {
-    const at = this.#slices.locateText(sliceKey);
-    if (at < 0) return;
-    this.#settle();
-    const [namespace, name] = splitKey(sliceKey);
-    const before = unpackSliceOwner(this.#sliceAt(at), this.#packing.shapes, name);
-    const ownerKey = keyOfOwner(before.isImported ? 'i' : 's', namespace, before.service);
-    this.#touch(ownerKey);
-    const facts = this.#owner(ownerKey);
-    this.#slices.deleteText(sliceKey);
-    this.#storeOwner(ownerKey, { ...facts, slices: facts.slices.filter((slice) => slice !== name) });
-  }
-
-  /** `namespace/name` of every object of a kind whose facts are here. */
-  *keys(kind: 'services' | 'imports' | 'slices'): IterableIterator<string> {
-    if (kind === 'slices') {
-      yield* this.#slices.textKeys();
-      return;
-    }
-    const side = kind === 'services' ? 's' : 'i';
-    for (const key of this.#owners.textKeys()) {
-      if (key[0] === side && this.#owner(key).isPresent) yield key.slice(2);
-    }
   }
 
   /** Where a cluster lies, for the order of answers. */
@@ -282,7 +189,7 @@ export class Catalog {
     const isRead = this.#stage.i !== 'reading';
     if (isRead) for (const _ of this.fill('imports'));
     this.flush();
-    const imports = isRead ? [...this.#owners.textKeys()].filter((key) => key[0] === 'i') : [];
+    const imports = isRead ? [...this.facts.ownerKeys('i')] : [];
     this.#clustersetZone = zone;
     for (const [fixed, sets] of fixedNames(zone)) this.table.put(fixed, zone.id, sets);
     const sinceMs = this.#nowMs();
@@ -315,7 +222,7 @@ export class Catalog {
     if (this.#stage.i === 'reading') return change();
     for (const _ of this.fill('imports'));
     this.flush();
-    const imports = [...this.#owners.textKeys()].filter((key) => key[0] === 'i');
+    const imports = [...this.facts.ownerKeys('i')];
     for (const key of imports) this.#dirty.set(key, { before: this.#presentNames(key), sinceMs: this.#nowMs() });
     change();
     this.flush();
@@ -330,8 +237,6 @@ export class Catalog {
     for (const [key, dirty] of this.#dirty) {
       const names = this.#write(key, dirty.before, this.#presentNames(key));
       if (names.length > 0) changes.push(this.#changeOf(key, names, dirty));
-      const { isPresent, slices } = this.#owner(key);
-      if (!isPresent && slices.length === 0) this.#owners.deleteText(key);
     }
     this.#dirty.clear();
     if (changes.length === 0) return;
@@ -350,22 +255,9 @@ export class Catalog {
   }
 
   factsOf(ownerKey: string): FactsOfOwner {
-    this.#settle();
-    const [namespace, service] = splitKey(ownerKey.slice(2));
-    const owner = this.#owner(ownerKey);
-    const name = nameIn(this.#zoneOf(ownerKey), namespace, service);
-    return new FactsOfOwner({ owner, name, ordinalOf: this.#ordinalOf }, () => this.#slicesOf(owner, namespace));
-  }
-
-  #slicesOf(owner: OwnerFacts, namespace: string): NamedSlice[] {
-    const slices: NamedSlice[] = [];
-    for (const name of owner.slices) {
-      const at = this.#slices.locateText(`${namespace}/${name}`);
-      if (at >= 0) slices.push(unpackSlice(this.#sliceAt(at), this.#packing.shapes, name));
-    }
-    // By cluster, so that answers do not depend on the order in which slices were seen.
-    if (slices.some((slice, i) => i > 0 && bySource(slices[i - 1]!, slice) > 0)) slices.sort(bySource);
-    return slices;
+    const owner = this.facts.ownerOf(ownerKey);
+    const name = this.#nameOf(ownerKey);
+    return new FactsOfOwner({ owner, name, ordinalOf: this.#ordinalOf }, () => this.facts.slicesOf(ownerKey, owner));
   }
 
   #namesFrom(facts: FactsOfOwner, ownerKey: string, { isExplained = false } = {}): OwnerNames {
@@ -381,12 +273,11 @@ export class Catalog {
 
   /** Also gives back the memory that reading it all left. */
   *#fill(side: Side): Generator<void> {
-    this.#settle();
     this.#stage[side] = 'filling';
-    for (const facts of [this.#owners, this.#slices]) facts.compact();
+    this.facts.compact();
     let owners = 0;
-    for (const key of this.#owners.textKeys()) {
-      if (key[0] !== side || this.#touched[side].has(key)) continue;
+    for (const key of this.facts.ownerKeys(side)) {
+      if (this.#touched[side].has(key)) continue;
       this.#fillOwner(key);
       owners += 1;
       if (owners % ownersPerTurn === 0) yield;
@@ -399,10 +290,7 @@ export class Catalog {
 
   /** The names of an owner that has none yet. */
   #fillOwner(ownerKey: string): void {
-    const facts = this.factsOf(ownerKey);
-    // It came and went while we were reading.
-    if (!facts.owner.isPresent && facts.owner.slices.length === 0) this.#owners.deleteText(ownerKey);
-    else this.#writeNew(ownerKey, this.#namesFrom(facts, ownerKey));
+    this.#writeNew(ownerKey, this.#presentNames(ownerKey));
   }
 
   #writeNew(ownerKey: string, names: OwnerNames): void {
@@ -411,27 +299,6 @@ export class Catalog {
     this.table.hold(this.#nameOf(ownerKey), zone);
     for (const [name, sets] of names.stored()) this.table.put(name, zone.id, sets);
     this.#writePointers(noNames.pointers, names.pointers, []);
-  }
-
-  /** Tells owners of their slices. */
-  #settle(): void {
-    for (const [ownerKey, names] of this.#unsettled) {
-      const facts = this.#owner(ownerKey);
-      this.#storeOwner(ownerKey, { ...facts, slices: [...facts.slices, ...names] });
-    }
-    this.#unsettled.clear();
-  }
-
-  #addSlice(ownerKey: string, name: string): void {
-    const waiting = this.#unsettled.get(ownerKey);
-    if (waiting) waiting.push(name);
-    else this.#unsettled.set(ownerKey, [name]);
-    const isReading = this.#stage[ownerKey[0] as Side] === 'reading';
-    if (!isReading || this.#unsettled.size >= unsettledMax) this.#settle();
-  }
-
-  #sliceAt(at: number): ByteReader {
-    return new ByteReader(this.#slices.buffer, at, this.#texts);
   }
 
   #nowMs(): number {
@@ -447,38 +314,19 @@ export class Catalog {
     return nameIn(this.#zoneOf(ownerKey), namespace, service);
   }
 
-  #owner(ownerKey: string): OwnerFacts {
-    const at = this.#owners.locateText(ownerKey);
-    return at < 0 ? absentOwner : unpackOwner(this.#owners.buffer, at, serviceIn(ownerKey), this.#texts);
-  }
-
-  #storeOwner(ownerKey: string, facts: OwnerFacts): void {
-    this.#owners.setText(ownerKey, packOwner(this.#writer, facts, serviceIn(ownerKey)));
-  }
-
-  #changeOwner(
-    side: Side,
-    { namespace = '', name }: { readonly name: string; readonly namespace?: string },
-    facts: Omit<OwnerFacts, 'slices'>,
-  ): void {
-    const key = keyOfOwner(side, namespace, name);
-    this.#touch(key);
-    this.#storeOwner(key, { ...facts, slices: this.#owner(key).slices });
-  }
-
-  #removeOwner(side: Side, key: string): void {
-    const ownerKey = `${side}/${key}`;
-    this.#touch(ownerKey);
-    this.#storeOwner(ownerKey, { ...absentOwner, slices: this.#owner(ownerKey).slices });
-  }
-
   /** Remembers what the owner's names are before its facts change. */
-  #touch(ownerKey: string): void {
+  #touch(ownerKey: string, incoming: ImportLike | undefined): void {
     const side = ownerKey[0] as Side;
     if (this.#stage[side] === 'reading') return;
-    if (this.#dirty.has(ownerKey)) return;
+    const isNewImport = incoming !== undefined && this.#stage.i === 'read' && !this.facts.ownerOf(ownerKey).isPresent;
+    if (!this.#dirty.has(ownerKey)) this.#rememberNames(ownerKey, side);
+    if (isNewImport)
+      this.#dirty.get(ownerKey)!.importableSinceMs = readImportableSinceMs(incoming.metadata.annotations);
+  }
+
+  #rememberNames(ownerKey: string, side: Side): void {
     if (this.#dirty.size >= dirtyMax) this.flush();
-    const isKnown = this.#owners.locateText(ownerKey) >= 0;
+    const isKnown = this.facts.has(ownerKey);
     if (this.#stage[side] === 'filling' && !this.#touched[side].has(ownerKey)) {
       if (isKnown && !this.table.has(this.#nameOf(ownerKey))) this.#fillOwner(ownerKey);
       this.#touched[side].add(ownerKey);
@@ -534,43 +382,12 @@ function sideOf(source: ZoneSource): Side | undefined {
   return source === 'services' ? 's' : source === 'imports' ? 'i' : undefined;
 }
 
-function keyOfOwner(side: Side, namespace: string, name: string): string {
-  return `${side}/${namespace}/${name}`;
-}
-
 function nameIn(zone: Zone, namespace: string, service: string): string {
   return `${service}.${namespace}.svc.${zone.name}`;
 }
 
-function serviceIn(ownerKey: string): string {
-  return ownerKey.slice(ownerKey.lastIndexOf('/') + 1);
-}
-
 function isSameLocality(a: SetLocality, b: SetLocality): boolean {
   return a.preference === b.preference && isSameJson(Object.fromEntries(a.clusters), Object.fromEntries(b.clusters));
-}
-
-function splitKey(key: string): [namespace: string, name: string] {
-  const slash = key.indexOf('/');
-  return [key.slice(0, slash), key.slice(slash + 1)];
-}
-
-/** A slice's service, or undefined for a slice that stands behind no name. */
-function ownerOfSlice(slice: EndpointSlice): SliceOwner | undefined {
-  const labels = slice.metadata.labels ?? {};
-  const imported = labels[importedServiceNameLabel];
-  if (imported) return { service: imported, isImported: true, cluster: labels[sourceClusterLabel] ?? '' };
-  const service = labels[serviceNameLabel];
-  return service ? { service, isImported: false, cluster: '' } : undefined;
-}
-
-function bySource(a: NamedSlice, b: NamedSlice): number {
-  if (a.cluster !== b.cluster) return a.cluster < b.cluster ? -1 : 1;
-  return a.name < b.name ? -1 : 1;
-}
-
-function isSameOwner(a: Pick<SliceOwner, 'service' | 'isImported'>, b: SliceOwner | undefined): boolean {
-  return a.service === b?.service && a.isImported === b.isImported;
 }
 
 /** Those that are new or were something else before. */

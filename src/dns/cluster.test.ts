@@ -77,7 +77,7 @@ describe('cluster.local', () => {
     addService(catalog, 'shop/db2', { slices: [{ endpoints: [{ ip: '10.1.0.2', hostname: 'x' }] }] });
     catalog.flush();
     expect(sorted(await asker.ask('2.0.1.10.in-addr.arpa PTR'))).toBe(`db-0.db.shop.${svc}, x.db2.shop.${svc}`);
-    catalog.removeService('shop/db2');
+    catalog.facts.removeService('shop/db2');
     catalog.flush();
     expect(await asker.ask('2.0.1.10.in-addr.arpa PTR')).toBe(`db-0.db.shop.${svc}`);
   });
@@ -85,10 +85,10 @@ describe('cluster.local', () => {
   test('an endpoint turns ready and unready -> its names come and go [003-62]', async () => {
     const slice = (ready: boolean) =>
       makeSlice('shop/none', { endpoints: [{ ip: '10.1.0.9', hostname: 'n-0', ready }] });
-    catalog.upsertEndpointSlice(slice(true));
+    catalog.facts.upsertEndpointSlice(slice(true));
     catalog.flush();
     expect(await asker.ask(`n-0.none.shop.${svc} A`)).toBe('10.1.0.9');
-    catalog.upsertEndpointSlice(slice(false));
+    catalog.facts.upsertEndpointSlice(slice(false));
     catalog.flush();
     expect(await asker.ask(`n-0.none.shop.${svc} A`)).toBe('NXDOMAIN');
     expect(await asker.ask(`none.shop.${svc} A`)).toBe('NXDOMAIN');
@@ -164,7 +164,7 @@ test('cluster.local: services without a ready endpoint, ignored -> NXDOMAIN unti
   const asker = new Asker(catalog);
   expect(await asker.ask('web.shop.svc.cluster.local A')).toBe('NXDOMAIN');
   expect(await asker.ask('partner.shop.svc.cluster.local CNAME')).toBe('api.partner.example');
-  catalog.upsertEndpointSlice(makeSlice('shop/web', slice(true)));
+  catalog.facts.upsertEndpointSlice(makeSlice('shop/web', slice(true)));
   catalog.flush();
   expect(await asker.ask('web.shop.svc.cluster.local A')).toBe('10.96.0.7');
 });

@@ -175,7 +175,7 @@ describe('clusterset.local without a clusterset IP', () => {
     expect(new Set(answers)).toEqual(new Set(['10.1.0.1', '10.3.0.1']));
     expect(answers[0]).not.toBe(answers[1]);
     expect(answers[0]).toBe(answers[2]);
-    catalog.upsertEndpointSlice(makeSlice('shop/checkout', slice('west', '10.2.0.1')));
+    catalog.facts.upsertEndpointSlice(makeSlice('shop/checkout', slice('west', '10.2.0.1')));
     catalog.flush();
     expect(await asker.ask(`${name} A`)).toBe('10.2.0.1');
   });
@@ -220,18 +220,18 @@ describe('clusterset.local follows its facts', () => {
 
   test('slice before import -> nothing, then both; import gone before slice -> nothing [003-41]', async () => {
     const catalog = makeCatalog();
-    catalog.upsertEndpointSlice(makeSlice('shop/db', { cluster: 'east', endpoints: ['10.1.0.1'] }));
+    catalog.facts.upsertEndpointSlice(makeSlice('shop/db', { cluster: 'east', endpoints: ['10.1.0.1'] }));
     syncAll(catalog);
     const asker = new Asker(catalog);
     expect(await asker.ask(`${name} A`)).toBe('NXDOMAIN');
     addImport(catalog, 'shop/db', { type: 'Headless' });
     catalog.flush();
     expect(await asker.ask(`${name} A`)).toBe('10.1.0.1');
-    catalog.removeServiceImport('shop/db');
+    catalog.facts.removeServiceImport('shop/db');
     catalog.flush();
     expect(await asker.ask(`${name} A`)).toBe('NXDOMAIN');
     expect(await asker.ask('shop.svc.clusterset.local A')).toBe('NXDOMAIN');
-    catalog.removeEndpointSlice('shop/db-east');
+    catalog.facts.removeEndpointSlice('shop/db-east');
     catalog.flush();
     addImport(catalog, 'shop/db', { type: 'Headless' });
     catalog.flush();
@@ -279,7 +279,9 @@ describe('clusterset.local follows its facts', () => {
     addImport(catalog, 'shop/cache', { type: 'Headless' });
     syncAll(catalog);
     const asker = new Asker(catalog);
-    catalog.upsertEndpointSlice(makeSlice('shop/cache', { cluster: 'east', name: 's1', endpoints: ['10.1.0.1'] }));
+    catalog.facts.upsertEndpointSlice(
+      makeSlice('shop/cache', { cluster: 'east', name: 's1', endpoints: ['10.1.0.1'] }),
+    );
     catalog.flush();
     expect(await asker.ask(`${name} A`)).toBe('NXDOMAIN');
     expect(await asker.ask('cache.shop.svc.clusterset.local A')).toBe('10.1.0.1');

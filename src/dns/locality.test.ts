@@ -28,7 +28,7 @@ function located(request: { type: 'Headless' | 'ClusterSetIP'; preference: Local
   const asker = new Asker(catalog);
   const ask = async (type = 'A') => (await asker.ask(`${name} ${type}`)).split(', ').sort().join(', ');
   const lose = ({ cluster, name: slice }: { cluster: string; name?: string }) => {
-    catalog.removeEndpointSlice(`shop/${slice ?? `checkout-${cluster}`}`);
+    catalog.facts.removeEndpointSlice(`shop/${slice ?? `checkout-${cluster}`}`);
     catalog.flush();
   };
   return { catalog, asker, ask, lose };
@@ -64,7 +64,7 @@ describe('dns: the nearest endpoints', () => {
     const { catalog, ask } = located({ type: 'Headless', preference: 'NearestFirst' });
     const change = (ready: boolean) => {
       const endpoints = [{ ip: '10.0.1.1', zone: 'eu-1', ready }];
-      catalog.upsertEndpointSlice(makeSlice('shop/checkout', { cluster: 'west', name: 'c-own-zone', endpoints }));
+      catalog.facts.upsertEndpointSlice(makeSlice('shop/checkout', { cluster: 'west', name: 'c-own-zone', endpoints }));
       catalog.flush();
     };
     change(false);

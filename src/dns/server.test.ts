@@ -278,7 +278,7 @@ describe('dns server with workers', () => {
     expect(await askTcp(target, `${name} A`)).toBe('243.0.0.7');
     for (let i = 0; i < 3000; i++) addImport(catalog, `shop/extra-${i}`, { ips: [`243.1.${i >> 8}.${i & 255}`] });
     addImport(catalog, 'shop/checkout', { ips: ['243.0.0.8'] });
-    catalog.upsertEndpointSlice(makeSlice('shop/many', { cluster: 'east', endpoints: ['10.9.9.9'] }));
+    catalog.facts.upsertEndpointSlice(makeSlice('shop/many', { cluster: 'east', endpoints: ['10.9.9.9'] }));
     catalog.flush();
     // A new generation reaches the threads as a message.
     await expect.poll(() => askMany('extra-2999.shop.svc.clusterset.local A')).toEqual(['243.1.11.183']);

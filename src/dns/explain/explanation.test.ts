@@ -251,7 +251,7 @@ describe('what the server tells of itself', () => {
     await asker.ask('db.shop.svc.clusterset.local A');
     await asker.ask('missing.shop.svc.clusterset.local A');
     await asker.ask('example.com A');
-    catalog.upsertEndpointSlice(makeSlice('shop/db', { cluster: 'west', endpoints: ['10.2.0.2'] }));
+    catalog.facts.upsertEndpointSlice(makeSlice('shop/db', { cluster: 'west', endpoints: ['10.2.0.2'] }));
     catalog.flush();
     const text = await metrics.text();
     expect(text).toContain('portolan_dns_queries_total{zone="clusterset.local",rcode="NOERROR"} 1');

@@ -80,11 +80,11 @@ export interface ImportSpec {
 export function addImport(catalog: Catalog, key: string, spec: ImportSpec): void {
   const [namespace, name] = key.split('/') as [string, string];
   const { type = 'ClusterSetIP', ips = [], ports = [], trafficDistribution } = spec;
-  catalog.upsertServiceImport({
+  catalog.facts.upsertServiceImport({
     metadata: { name, namespace, resourceVersion: '7' },
     spec: { type, ips, ports: ports.map(port), trafficDistribution },
   });
-  for (const slice of spec.slices ?? []) catalog.upsertEndpointSlice(makeSlice(key, slice));
+  for (const slice of spec.slices ?? []) catalog.facts.upsertEndpointSlice(makeSlice(key, slice));
 }
 
 export interface ServiceSpecText {
@@ -107,8 +107,8 @@ export function addService(catalog: Catalog, key: string, spec: ServiceSpecText)
       ports: (spec.ports ?? []).map(port),
     },
   };
-  catalog.upsertService(service);
-  for (const slice of spec.slices ?? []) catalog.upsertEndpointSlice(makeSlice(key, slice));
+  catalog.facts.upsertService(service);
+  for (const slice of spec.slices ?? []) catalog.facts.upsertEndpointSlice(makeSlice(key, slice));
 }
 
 export function syncAll(catalog: Catalog): void {
