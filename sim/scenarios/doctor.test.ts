@@ -5,17 +5,22 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { describeError, exitCodes, exitKindOf } from '../../src/cli/exit-codes.ts';
 import { membershipRef } from '../../src/clusterset/explain/consult.ts';
+import { clusterType } from '../../src/clusterset/kinds/cluster.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import type { Diagnosis } from '../../src/doctor/diagnosis.ts';
 import { getOrUndefined } from '../../src/kube/client/absent.ts';
 import { leaseType } from '../../src/kube/objects/lease.ts';
 import type { AnyObject } from '../../src/kube/objects/object.ts';
 import { secretType } from '../../src/kube/objects/secret.ts';
+import { serviceType } from '../../src/kube/objects/service.ts';
+import { setName } from '../clusterset.ts';
 import { typeAt } from '../command.ts';
 import type { Watched } from '../made-faults/fault.ts';
 import { partFaults } from '../made-faults/part-faults.ts';
 import { openScene, partLease, type Scene } from '../made-faults/scene.ts';
 import { setFaults } from '../made-faults/set-faults.ts';
 import { type FaultRow, faultTable } from '../made-faults/table.ts';
+import { service, serviceExport } from '../manifests.ts';
 
 const faults = [...setFaults, ...partFaults];
 const dayMs = 86_400_000;
@@ -184,4 +189,33 @@ test('doctor, status: parts on another machine than their home -> not checked, w
   const lines = await set.time.settle(typeAt(desk, 'doctor'));
   expect(lines).toContain(`not checked in west: ${elsewhere} (PTL0502, PTL0503, PTL0506)`);
   expect((await status(scene)).text).toMatch(/^not (checked|tried): .*portolan-dns-n1.*ask it there with --admin/m);
+});
+
+test('doctor, status: an export without a Service, or of an ExternalName -> PTL0301 alone: it neither lags nor lacks endpoints', async () => {
+  const scene = await openScene();
+  const { desk, set } = scene;
+  await desk.home.create(serviceExportType, serviceExport('shop/ghost'));
+  await desk.home.create(serviceType, service('shop/alias', { type: 'ExternalName', externalName: 'a.example' }));
+  await desk.home.create(serviceExportType, serviceExport('shop/alias'));
+  await set.time.advance(20_000);
+  const { findings } = await doctor(scene);
+  expect(findings.map(({ code, subject, message }) => `${code} ${subject}: ${message}`).sort()).toEqual([
+    expect.stringMatching(/^PTL0301 ServiceExport shop\/alias: InvalidServiceType: .*ExternalName/),
+    'PTL0301 ServiceExport shop/ghost: there is no Service of that name',
+  ]);
+  expect((await status(scene)).text).not.toContain('not at the broker');
+});
+
+test('doctor: the admin of the set refuses an export -> PTL0304 says so, not that the agent is behind', async () => {
+  const scene = await openScene();
+  const body = { spec: { mayExport: ['none'] } };
+  const west = { namespace: setName, name: 'west' };
+  await scene.set.broker.admin.patch(clusterType, west, { kind: 'merge', body });
+  await scene.set.time.advance(20_000);
+  const { findings } = await doctor(scene);
+  expect(findings.map(({ code, message }) => `${code} ${message}`)).toContainEqual(
+    expect.stringMatching(
+      /^PTL0304 it is not exported: the clusterset does not let cluster west export shop\/checkout/,
+    ),
+  );
 });

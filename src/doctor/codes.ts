@@ -76,9 +76,10 @@ export const codes = {
     fix: 'Replace the agent of that cluster by one of this release; if it is of this release, run portolan broker init again, which grants the right. If the cluster is gone for good, run portolan broker remove for it.',
   },
   PTL0301: {
-    title: 'an export has no Service',
+    title: 'an export has no Service to export',
     severity: 'error',
-    means: 'A ServiceExport names a Service that does not exist, so nothing is offered to other clusters.',
+    means:
+      'A ServiceExport names a Service that does not exist, or one of type ExternalName, so nothing is offered to other clusters.',
     fix: 'Create the Service, or remove the export with portolan unexport.',
   },
   PTL0302: {

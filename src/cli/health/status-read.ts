@@ -10,11 +10,14 @@ import type { StalenessPolicy } from '../../clusterset/kinds/cluster-set.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
+import { judgeService } from '../../clusterset/rules/export-conditions.ts';
 import { whyNotTrusted } from '../../clusterset/rules/leases/lease-memory.ts';
 import type { SetPolicy } from '../../clusterset/rules/set-policy.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import { keyOf } from '../../kube/objects/object.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
+import { type Service, serviceType } from '../../kube/objects/service.ts';
 import { readParts } from '../parts.ts';
 import type { ClusterSetDeps } from '../with-home.ts';
 import { clustersOf } from './status-home.ts';
@@ -62,14 +65,21 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
     clusters,
     services,
     behind: [...services.filter((one) => one.import === 'behind').map(({ service }) => service), ...leftovers],
-    unpublished: exports.map(keyOfExport).filter((key) => own?.has(key) !== true),
+    unpublished: await unpublishedOf(
+      home,
+      exports.filter((one) => own?.has(keyOf(one)) !== true),
+    ),
     notes: setNotes(state),
     parts,
   };
 }
 
-function keyOfExport({ metadata }: ServiceExport): string {
-  return `${metadata.namespace}/${metadata.name}`;
+/** Keys of those that should be at the broker: an export without a Service that can be exported has nothing to publish. */
+async function unpublishedOf(home: Client, absent: readonly ServiceExport[]): Promise<string[]> {
+  const keys = absent.filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(keyOf);
+  if (keys.length === 0) return [];
+  const services = byKey(await listAll<Service>(home, serviceType));
+  return keys.filter((key) => judgeService(services.get(key), key).kind === 'valid');
 }
 
 function staleCluster({ id, memory, shards }: MemberState, policy: SetPolicy): StaleCluster[] {

@@ -1,9 +1,10 @@
 // Checks of membership: broker, agents, leases, credentials, lag. Pure.
 
 import { formatElapsed } from '../../base/text/elapsed.ts';
+import { byKey } from '../../clusterset/explain/set-state.ts';
 import { restoreNoticed } from '../../clusterset/rules/leases/broker-restore.ts';
 import { holdingUpMove } from '../../clusterset/rules/leases/layout-readers.ts';
-import { formatTime } from '../../kube/objects/conditions.ts';
+import { conditionOf, formatTime } from '../../kube/objects/conditions.ts';
 import type { PartStatus } from '../../kube/objects/part-status.ts';
 import type { Checks, Found } from '../diagnosis.ts';
 import { type ClusterFacts, need, needSet } from '../facts.ts';
@@ -57,14 +58,26 @@ export const clusterSetChecks: Checks = {
       message: `it does not read the layout ${layout} of the clusterset, and all others wait for it`,
     }));
   },
-  PTL0304: (facts) =>
-    (needSet(facts)?.behind ?? []).map((service) => ({ subject: service, message: 'it is behind the broker here' })),
+  PTL0304: (facts) => {
+    const behind = needSet(facts)?.behind ?? [];
+    if (behind.length === 0) return [];
+    const exports = byKey(need(facts.exports));
+    return behind.map((service) => {
+      const ready = conditionOf(exports.get(service)?.status?.conditions, 'Ready');
+      const isRefused = ready?.status === 'False' && heldUpReasons.has(ready.reason);
+      const message = isRefused ? `it is not exported: ${ready.message}` : 'it is behind the broker here';
+      return { subject: service, message };
+    });
+  },
   PTL0306: (facts) =>
     (needSet(facts)?.refused ?? []).map(({ cluster, service, why }) => ({
       subject: `${service} of cluster ${cluster}`,
       message: `the record ${why}`,
     })),
 };
+
+/** Reasons of an export's Ready condition for which its record is not at the broker. */
+const heldUpReasons: ReadonlySet<string> = new Set(['Failed', 'QuotaExceeded', 'Refused']);
 
 /** Tokens are renewed after a third of their life. */
 const lateShare = 0.5;

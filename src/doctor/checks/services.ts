@@ -1,6 +1,8 @@
 // Checks of exports: a Service behind each, no conflict, a target that exists, a ready endpoint. Pure.
 
+import { byKey } from '../../clusterset/explain/set-state.ts';
 import { exportToOf, type ServiceExport } from '../../clusterset/kinds/service-export.ts';
+import { judgeService } from '../../clusterset/rules/export-conditions.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
 import { keyOf } from '../../kube/objects/object.ts';
@@ -9,14 +11,16 @@ import { type ClusterFacts, need, needSet } from '../facts.ts';
 
 export const serviceChecks: Checks = {
   PTL0301: ({ exports, services }) => {
-    const known = new Set(need(services).map(keyOf));
-    return need(exports)
-      .filter((one) => !known.has(keyOf(one)))
-      .map((one) => ({
-        subject: `ServiceExport ${keyOf(one)}`,
-        message: 'there is no Service of that name',
-        since: one.metadata.creationTimestamp,
-      }));
+    const known = byKey(need(services));
+    return need(exports).flatMap((one) => {
+      const validity = judgeService(known.get(keyOf(one)), keyOf(one));
+      if (validity.kind === 'valid') return [];
+      const message =
+        validity.reason === 'NoService'
+          ? 'there is no Service of that name'
+          : `${validity.reason}: ${validity.message}`;
+      return [{ subject: `ServiceExport ${keyOf(one)}`, message, since: one.metadata.creationTimestamp }];
+    });
   },
   PTL0302: ({ exports }) =>
     need(exports).flatMap((one) => {
@@ -31,6 +35,7 @@ export const serviceChecks: Checks = {
     const ready = readyEndpoints(facts);
     return need(facts.services)
       .filter((one) => exports.has(keyOf(one)) && !ready.has(keyOf(one)))
+      .filter((one) => judgeService(one, keyOf(one)).kind === 'valid')
       .map((one) => ({ subject: `Service ${keyOf(one)}`, message: 'it is exported and has no ready endpoint here' }));
   },
 };
