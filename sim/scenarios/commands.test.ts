@@ -304,6 +304,21 @@ describe('export', () => {
     );
   });
 
+  test('export --wait: the membership may not be read -> waits by the conditions of the export alone', async () => {
+    const faults: Fault[] = [];
+    const { set, desk } = await twoClusters(faults);
+    const unreadable = { home: 'west', method: 'GET', path: '/secrets/portolan-broker', from: 'admin', code: 403 };
+    faults.push({ ...unreadable, times: Number.POSITIVE_INFINITY });
+    const say = async (words: string) => (await typed(set, desk, words)).lines.at(-1);
+    expect(await say(`export ${key} --to east --wait`)).toBe('shop/checkout is ready: exported to east only');
+    set.killAgent('west');
+    await expect(say(`export ${key} --to all --wait --timeout 5`)).rejects.toThrow(
+      'not done after 5 s: the agent of this cluster has not published the change to the broker',
+    );
+    set.startAgent('west');
+    expect(await say(`export ${key} --wait --timeout 60`)).toBe('shop/checkout is ready: exported to the clusterset');
+  });
+
   test('export: to a cluster that the clusterset does not have -> an error that names it, nothing is written', async () => {
     const { set, desk } = await twoClusters();
     await expect(typed(set, desk, `export ${key} --to east,nosuch`)).rejects.toThrow(

@@ -1,7 +1,6 @@
 // `portolan export`: offers a Service of this cluster to the clusterset. Says beforehand what that would do to others.
 
 import type { Command } from 'commander';
-import { isSameJson } from '../../base/json.ts';
 import { errorText } from '../../base/log.ts';
 import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
 import type { ClusterFacts } from '../../clusterset/explain/foresee.ts';
@@ -9,14 +8,12 @@ import { conditionIn, foreseeChange, type ServiceForesight } from '../../cluster
 import { homeFacts, readSetState } from '../../clusterset/explain/set-state.ts';
 import { clusterType } from '../../clusterset/kinds/cluster.ts';
 import { exportToAnnotation, type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
-import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
-import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
-import { exportedReasons, serviceNameProblem } from '../../clusterset/rules/export-conditions.ts';
+import { exportedReasons, isAboutLimit, serviceNameProblem } from '../../clusterset/rules/export-conditions.ts';
 import { readExportRequest } from '../../clusterset/rules/export-request.ts';
-import { recordName } from '../../clusterset/rules/names.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { isForbidden } from '../../kube/objects/api-error.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { CommandError, notFoundError, usageError } from '../exit-codes.ts';
@@ -203,54 +200,41 @@ export async function foreseeHere(
   return consultBroker({ world: deps.world, membership, run });
 }
 
-/** Resolves with a line when the export is ready; throws when it has failed or time is up. */
+/**
+ * Resolves with a line when the export is ready; throws when it has failed or time is up. The conditions of the export
+ * suffice: a person who may not read the membership can wait too.
+ */
 export async function waitForExport(
   deps: CliDeps,
   { home, namespace, name, timeoutMs }: Omit<ExportRequest, 'to'> & { timeoutMs: number },
 ): Promise<string> {
   const key = `${namespace}/${name}`;
-  const membership = await requireMembership(home);
+  const agent = await agentName(home);
   const look = async () => {
     const present = await getOrUndefined<ServiceExport>(home, serviceExportType, { namespace, name });
     const ready = conditionOf(present?.status?.conditions, 'Ready');
     const isCurrent =
       ready?.observedGeneration === undefined || ready.observedGeneration === present?.metadata.generation;
-    const isExported = ready?.status === 'True' || exportedReasons.has(ready?.reason ?? '');
-    const pending = isExported && isCurrent ? await pendingRecord(deps, present!, membership) : undefined;
-    if (pending !== undefined) return { waiting: pending };
-    if (ready?.status === 'True' && isCurrent) return { done: `${key} is ready: ${ready.message}` };
-    // No endpoint of it is ready: that may take its time, and an export does not wait for it.
-    if (exportedReasons.has(ready?.reason ?? '') && isCurrent) return { done: `${key} is ${ready?.message}` };
-    if (ready?.reason === 'Failed' && isCurrent) throw new Error(`export ${key} has failed: ${ready.message}`);
-    const why = conditionOf(present?.status?.conditions, 'Valid');
-    const agent = `the agent of cluster ${membership.clusterId} has not processed it`;
-    return { waiting: why?.status === 'False' ? why.message : isCurrent ? (ready?.message ?? agent) : agent };
+    if (ready === undefined || present === undefined || !isCurrent) return { waiting: `${agent} has not processed it` };
+    if (ready.status === 'True' || exportedReasons.has(ready.reason)) {
+      if (!isAboutLimit(ready, readExportRequest(present).exportTo))
+        return { waiting: `${agent} has not published the change to the broker` };
+      // No endpoint of it may be ready yet: that may take its time, and an export does not wait for it.
+      return { done: `${key} is ${ready.status === 'True' ? `ready: ${ready.message}` : ready.message}` };
+    }
+    if (ready.reason === 'Failed') throw new Error(`export ${key} has failed: ${ready.message}`);
+    const why = conditionOf(present.status?.conditions, 'Valid');
+    return { waiting: why?.status === 'False' ? why.message : ready.message };
   };
   return waitUntil(deps, { what: `export ${key}`, timeoutMs, look });
 }
 
-/**
- * The reason why the record at the broker is not current; undefined if it is. The limit of an export is an
- * annotation, which has no generation: a condition alone may be about the export as it was.
- */
-function pendingRecord(
-  deps: CliDeps,
-  present: ServiceExport,
-  membership: MembershipRecord,
-): Promise<string | undefined> {
-  const { clusterId, namespace } = membership;
-  const { name, namespace: home = '' } = present.metadata;
-  const run = async (broker: Client) => {
-    const ref = { namespace, name: recordName({ namespace: home, name }) };
-    const record = await getOrUndefined<ServiceShard>(broker, serviceShardType, ref);
-    const wanted = readExportRequest(present).exportTo;
-    const isSame = record !== undefined && isSameJson(record.spec.exportTo ?? null, wanted ?? null);
-    return isSame ? undefined : `the agent of cluster ${clusterId} has not published the change to the broker`;
-  };
-  return consultBroker({
-    world: deps.world,
-    membership,
-    run,
-    away: async (why) => `the broker does not answer: ${why}`,
-  });
+/** For people. Throws if this cluster is known to be no member: no agent would ever process the export. */
+async function agentName(home: Client): Promise<string> {
+  try {
+    return `the agent of cluster ${(await requireMembership(home)).clusterId}`;
+  } catch (error) {
+    if (error instanceof Error && isForbidden(error.cause)) return 'the agent of this cluster';
+    throw error;
+  }
 }

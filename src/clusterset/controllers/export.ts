@@ -123,11 +123,11 @@ export function createExportController({ context, onPublication }: ExportControl
       if (isQuotaUncounted(error)) return { requeueAfterMs: quotaCountedMs };
       throw error;
     }
-    const { notes } = readExportRequest(facts.serviceExport);
+    const { notes, exportTo } = readExportRequest(facts.serviceExport);
     const { notes: leftOut } = shardAddresses(facts.service, context.ownAddresses().rules);
     const all = [...context.ownAddresses().notes, ...notes, ...plan.notes, ...leftOut];
     const { readyCount, refused } = plan;
-    setPublication(key, { kind: 'published', notes: all, readyCount, refused });
+    setPublication(key, { kind: 'published', notes: all, exportTo, readyCount, refused });
     return undefined;
   }
 

@@ -95,12 +95,13 @@ export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): F
       if (facts?.exports.has(key) !== true) return undefined;
       const service = facts.services.get(key);
       const problem = service && unexportable(service, key);
-      const { notes = [], plan } = published.get(cluster)?.get(key) ?? {};
+      const { notes = [], plan, shard } = published.get(cluster)?.get(key) ?? {};
+      const exportTo = shard?.spec.exportTo;
       const ref = parseServiceKey(key);
       const publication: Publication = !mayExport(facts, ref)
         ? { kind: 'refused', message: exportRefusal(cluster, ref) }
         : problem === undefined
-          ? { kind: 'published', notes, readyCount: plan?.readyCount ?? 0, refused: plan?.refused ?? [] }
+          ? { kind: 'published', notes, exportTo, readyCount: plan?.readyCount ?? 0, refused: plan?.refused ?? [] }
           : { kind: 'failed', message: problem };
       const merge = foreseen.merge(key);
       const isPart = merge?.clusters.concat(merge.excluded).includes(cluster);

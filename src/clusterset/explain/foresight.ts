@@ -83,8 +83,8 @@ function changeIn(cluster: string, key: string, before: Foreseen, after: Foresee
 /** Conditions of an export in another cluster, which is valid: else it would have no record at the broker. */
 function conditionsOf(cluster: string, key: string, foreseen: Foreseen): WantedCondition[] {
   const merge = foreseen.merge(key);
-  const readyCount = foreseen.shard(cluster, key)?.spec.readyEndpoints ?? 0;
-  const publication = { kind: 'published', notes: [], readyCount, refused: [] } as const;
+  const { readyEndpoints: readyCount = 0, exportTo } = foreseen.shard(cluster, key)?.spec ?? {};
+  const publication = { kind: 'published', notes: [], exportTo, readyCount, refused: [] } as const;
   return exportConditions({ cluster, validity: { kind: 'valid' }, publication, merge });
 }
 

@@ -3,7 +3,9 @@
 
 import { isDns1035Label } from '../../base/dns/labels.ts';
 import { clipText } from '../../base/text/clip-text.ts';
+import { digestOf } from '../../kube/objects/bounded-name.ts';
 import type { WantedCondition } from '../../kube/objects/conditions.ts';
+import type { Condition } from '../../kube/objects/object.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import { formatConflict } from './merge/conflicts.ts';
 import type { MergeWithConflicts } from './merge/merge.ts';
@@ -11,6 +13,7 @@ import type { MergeWithConflicts } from './merge/merge.ts';
 /** As the definition of conditions has it: one that is longer is refused as a whole. */
 const messageLengthMax = 32_768;
 const conflictsShownMax = 20;
+const clustersShownMax = 20;
 
 export type ExportValidity =
   | { readonly kind: 'valid' }
@@ -27,6 +30,8 @@ export type Publication =
   | {
       readonly kind: 'published';
       readonly notes: readonly string[];
+      /** Ids of the clusters that may import it, as the record at the broker has them; undefined is all. */
+      readonly exportTo?: readonly string[] | undefined;
       /** Endpoints that accept connections. */
       readonly readyCount: number;
       /** Addresses of endpoints that were refused, and why. */
@@ -67,6 +72,27 @@ export function serviceNameProblem(name: string): string | undefined {
 /** Reasons of Ready with which a service is part of the import, whether anything behind it can be reached or not. */
 export const exportedReasons: ReadonlySet<string> = new Set(['Exported', 'EndpointsRefused', 'NoReadyEndpoints']);
 
+/**
+ * How the message of Ready begins. A limit is an annotation, which has no generation: by this text a reader sees whether
+ * the condition is about the present limit.
+ */
+export function exportedText(exportTo: readonly string[] | undefined): string {
+  if (exportTo === undefined) return 'exported to the clusterset';
+  if (exportTo.length === 0) return 'exported to no other cluster';
+  const shown = exportTo.slice(0, clustersShownMax).join(', ');
+  const more = exportTo.length - clustersShownMax;
+  return `exported to ${shown}${more > 0 ? ` and ${more} more (${digestOf(exportTo.join())})` : ''} only`;
+}
+
+/** Whether a condition Ready is about the export with this limit. */
+export function isAboutLimit(
+  { message }: Pick<Condition, 'message'>,
+  exportTo: readonly string[] | undefined,
+): boolean {
+  const text = exportedText(exportTo);
+  return message === text || message.startsWith(`${text};`) || message.startsWith(`${text}, but`);
+}
+
 /** Always the same three, in the same order. */
 export function exportConditions(facts: ExportFacts): WantedCondition[] {
   return [validCondition(facts.validity), readyCondition(facts), conflictCondition(facts)];
@@ -100,7 +126,7 @@ function readyCondition(facts: ExportFacts): WantedCondition {
   const { readyCount, refused } = publication;
   const nothing = readyCount === 0 ? ', but nothing can be reached here: no endpoint is ready and usable' : '';
   const message = clipText(
-    [`exported to the clusterset${nothing}`, ...publication.notes, ...refused].join('; '),
+    [`${exportedText(publication.exportTo)}${nothing}`, ...publication.notes, ...refused].join('; '),
     messageLengthMax,
   );
   if (readyCount === 0) return notReady(refused.length > 0 ? 'EndpointsRefused' : 'NoReadyEndpoints', message);
