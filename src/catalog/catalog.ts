@@ -16,6 +16,7 @@ import { type OwnerInput, OwnerNames } from './names/owner-names.ts';
 import type { Sets } from './names/port-names.ts';
 import { fixedNames, makeZone, type Zone, type ZoneSource } from './names/zones.ts';
 import type { ClusterPlace } from './packed/places.ts';
+import { seenFrom } from './routing/locality.ts';
 
 export interface CatalogOptions {
   readonly clock: Clock;
@@ -97,11 +98,13 @@ export class Catalog {
   readonly #ordinalOf = (cluster: string) => this.table.places.ordinalOf(cluster);
   #hasClusterNames: boolean;
   #locality: SetLocality = unknownLocality;
+  #seen: ReturnType<typeof seenFrom>;
   #timer: Timer | undefined;
 
   constructor(options: CatalogOptions) {
     this.#options = options;
     this.facts = options.facts ?? new FactBook(options);
+    this.#seen = this.#seenFromHere(unknownLocality);
     this.#hasClusterNames = options.hasClusterNames ?? false;
     this.table = new NameTable({ serial: Math.floor(options.clock.wallMs() / 1000) });
     this.localCluster = this.table.places.place(options.cluster);
@@ -214,7 +217,13 @@ export class Catalog {
     if (isSameLocality(locality, this.#locality)) return;
     this.#remakeImports(() => {
       this.#locality = locality;
+      this.#seen = this.#seenFromHere(locality);
     });
+  }
+
+  #seenFromHere(locality: SetLocality) {
+    const { id: cluster, zone, region } = this.#options.cluster;
+    return seenFrom({ cluster, zone, region }, locality);
   }
 
   /** The inputs shared by all names of imports change rarely. */
@@ -265,8 +274,7 @@ export class Catalog {
       ? namesOfService(facts, { ignoresEmpty: this.#options.ignoresEmptyServices ?? false })
       : namesOfImport(facts, {
           hasClusterNames: this.#hasClusterNames,
-          locality: this.#locality,
-          self: this.#options.cluster,
+          ...this.#seen,
           isExplained,
         });
   }

@@ -1,7 +1,9 @@
 // The choice function of both modes: for each address and port of a service, the ready endpoints that new connections go
 // to. Pure. Locality is the one rule of src/catalog/routing/locality.ts.
 
-import { endpointsToUse, type LocalityChoice, type Place, preferenceOf } from '../catalog/routing/locality.ts';
+import { choose as chooseEndpoints, nearestOf } from '../catalog/routing/choose.ts';
+import type { Place } from '../catalog/routing/locality.ts';
+import type { SetLocality } from '../clusterset/rules/locality.ts';
 import type { EndpointFacts, Family, PortFacts, Protocol, ServiceFacts, SliceFacts } from './facts.ts';
 
 export interface Backend {
@@ -25,8 +27,7 @@ export interface PortChoice {
 /** Inputs of the choice besides the service itself. */
 export interface View {
   readonly self: Place;
-  readonly preference: LocalityChoice<unknown>['preference'];
-  readonly placeOf: (cluster: string) => { readonly zone?: string; readonly region?: string } | undefined;
+  readonly locality: SetLocality;
   /** Whether a clusterset address is in the ranges of this proxy. */
   readonly serves: (ip: string) => boolean;
   /** Why an endpoint cannot be used here; undefined if it can. */
@@ -83,14 +84,8 @@ function backendsOf(service: ServiceFacts, { port, slices, view, problems }: Por
     }
   }
   const backends = onNode(service, [...ready.values()], view, problems);
-  return endpointsToUse(backends, {
-    from: view.self,
-    preference: preferenceOf(view.preference, service.trafficDistribution),
-    placeOf: ({ cluster, zone }) => {
-      const place = view.placeOf(cluster);
-      return { cluster, zone: zone ?? place?.zone, region: place?.region };
-    },
-  });
+  const { self: from, locality } = view;
+  return nearestOf(chooseEndpoints(backends, { from, locality, trafficDistribution: service.trafficDistribution }));
 }
 
 function addBackend(

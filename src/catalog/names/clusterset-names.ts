@@ -6,8 +6,8 @@ import { nameBytesMax, tryEncodeName } from '../../base/dns/name.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import type { EndpointFacts } from '../facts/facts.ts';
 import type { PortFacts } from '../facts/ports.ts';
-import type { ClusterPlace } from '../packed/places.ts';
-import { endpointsToUse, type Place, preferenceOf } from '../routing/locality.ts';
+import { choose, nearestOf } from '../routing/choose.ts';
+import { type Place, preferenceOf } from '../routing/locality.ts';
 import { endpointsType, type Order, order, plainRecord } from './answers.ts';
 import {
   addAddresses,
@@ -27,7 +27,7 @@ export interface ClustersetNamesOptions {
   readonly hasClusterNames: boolean;
   readonly locality: SetLocality;
   /** Where the clients are that ask for these names. */
-  readonly self: ClusterPlace;
+  readonly from: Place;
   /** Whether endpoints that are not ready are reported also where no name depends on them. */
   readonly isExplained?: boolean;
 }
@@ -84,19 +84,13 @@ interface Used {
 function usedOf(
   names: OwnerNames,
   { owner, name }: OwnerInput,
-  { ready, locality, self }: ClustersetNamesOptions & { readonly ready: readonly ReadyEndpoint[] },
+  { ready, locality, from }: ClustersetNamesOptions & { readonly ready: readonly ReadyEndpoint[] },
 ): Used {
-  const preference = preferenceOf(locality.preference, owner.trafficDistribution);
-  const own = locality.clusters.get(self.id);
-  const from: Place = { cluster: self.id, zone: self.zone || own?.zone, region: self.region || own?.region };
-  const placeOf = ({ cluster, zone }: ReadyEndpoint): Place => {
-    const location = cluster === self.id ? from : locality.clusters.get(cluster);
-    return { cluster, zone: zone || location?.zone, region: location?.region };
-  };
-  const endpoints = endpointsToUse(ready, { from, preference, placeOf });
+  const { trafficDistribution } = owner;
+  const endpoints = nearestOf(choose(ready, { from, locality, trafficDistribution }));
   const far = ready.length - endpoints.length;
   if (far > 0) names.leftOut.push({ what: `${far} of ${ready.length} ready endpoints of ${name}`, why: fartherAway });
-  return { endpoints, isNearest: preference === 'NearestFirst' };
+  return { endpoints, isNearest: preferenceOf(locality.preference, trafficDistribution) === 'NearestFirst' };
 }
 
 const fartherAway = 'nearer ones are ready, and the service or its clusterset asks for the nearest';

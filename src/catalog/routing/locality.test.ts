@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { endpointsToUse, type Place, preferenceOf, tierOf } from './locality.ts';
+import { choose, nearestOf } from './choose.ts';
+import { type Place, preferenceOf, seenFrom, tierOf } from './locality.ts';
 
 const place = (text: string): Place => {
   const [cluster = '', region, zone] = text.split('/');
@@ -45,22 +46,49 @@ describe('locality', () => {
     });
   }
 
-  const all = ['far', 'west/eu/eu-2', 'west/eu/eu-1', 'east', 'east/eu/eu-1', 'north/eu/eu-1'];
-  const nearest: [string[], string[]][] = [
-    [all, ['east/eu/eu-1']],
-    [all.filter((text) => text !== 'east/eu/eu-1'), ['east']],
-    [all.filter((text) => !text.startsWith('east')), ['west/eu/eu-1', 'north/eu/eu-1']],
-    [['far', 'west/eu/eu-2', 'other'], ['west/eu/eu-2']],
+  test('locality: the reader knows its own place -> that wins over what the set says of its cluster', () => {
+    const clusters = new Map([['east', { region: 'eu', zone: 'eu-9' }]]);
+    const set = { preference: 'NearestFirst', clusters } as const;
+    expect(seenFrom({ cluster: 'east', zone: 'eu-1' }, set)).toEqual({
+      from: here,
+      locality: { ...set, clusters: new Map([['east', { region: 'eu', zone: 'eu-1' }]]) },
+    });
+    expect(seenFrom({ cluster: 'east' }, set).from).toEqual(place('east/eu/eu-9'));
+  });
+});
+
+describe('choose', () => {
+  // cluster/region/zone; the zone is the endpoint's own, the region that of its cluster.
+  const endpoints = (texts: readonly string[]) => texts.map((text) => ({ text, ...place(text) }));
+  const localityOf = (texts: readonly string[], preference: 'Spread' | 'NearestFirst') => ({
+    preference,
+    clusters: new Map(texts.map((text) => [place(text).cluster, { region: place(text).region }])),
+  });
+  const all = ['far', 'west/eu/eu-2', 'west/eu/eu-1', 'east/eu', 'east/eu/eu-1', 'north/eu/eu-1'];
+  const tables: [string[], string[][]][] = [
+    [all, [['east/eu/eu-1'], ['east/eu'], ['west/eu/eu-1', 'north/eu/eu-1'], ['west/eu/eu-2'], ['far']]],
     [
-      ['far', 'other'],
-      ['far', 'other'],
+      ['far', 'west/eu/eu-2', 'other'],
+      [['west/eu/eu-2'], ['far', 'other']],
     ],
+    [['far', 'other'], [['far', 'other']]],
     [[], []],
   ];
-  for (const [ready, used] of nearest) {
-    test(`locality: NearestFirst of ${ready.join(', ') || 'none'} -> ${used.join(', ') || 'none'}`, () => {
-      expect(endpointsToUse(ready, { from: here, preference: 'NearestFirst', placeOf: place })).toEqual(used);
-      expect(endpointsToUse(ready, { from: here, preference: 'Spread', placeOf: place })).toEqual(ready);
+  for (const [ready, tiers] of tables) {
+    test(`choose: NearestFirst of ${ready.join(', ') || 'none'} -> ${tiers.length} tiers, the first ${tiers[0] ?? 'none'}`, () => {
+      const chosen = choose(endpoints(ready), {
+        from: here,
+        locality: localityOf(ready, 'NearestFirst'),
+        trafficDistribution: undefined,
+      });
+      expect(chosen.tiers.map((tier) => tier.endpoints.map(({ text }) => text))).toEqual(tiers);
+      expect(nearestOf(chosen).map(({ text }) => text)).toEqual(tiers[0] ?? []);
+    });
+    test(`choose: Spread of ${ready.join(', ') || 'none'} -> all, unless the service asks for the nearest`, () => {
+      const chooser = { from: here, locality: localityOf(ready, 'Spread'), trafficDistribution: undefined };
+      expect(nearestOf(choose(endpoints(ready), chooser)).map(({ text }) => text)).toEqual(ready);
+      const close = choose(endpoints(ready), { ...chooser, trafficDistribution: 'PreferClose' });
+      expect(nearestOf(close).map(({ text }) => text)).toEqual(tiers[0] ?? []);
     });
   }
 });

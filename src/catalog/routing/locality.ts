@@ -1,7 +1,7 @@
-// The locality rule, one for DNS, the node proxy and xDS: how near an endpoint is to its client, and which of several
-// endpoints are used. Pure, and stable: endpoints stay in the order they came in.
+// How near an endpoint is to its client, one rule for DNS, the node proxy and xDS. Pure.
 
 import type { LocalityPreference } from '../../clusterset/kinds/cluster-set.ts';
+import type { SetLocality } from '../../clusterset/rules/locality.ts';
 
 export interface Place {
   readonly cluster: string;
@@ -33,18 +33,12 @@ export function preferenceOf(set: LocalityPreference, trafficDistribution: strin
 
 const nearestValues: ReadonlySet<string> = new Set(['PreferClose', 'PreferSameZone', 'PreferSameNode']);
 
-export interface LocalityChoice<T> {
-  readonly from: Place;
-  readonly preference: LocalityPreference;
-  readonly placeOf: (endpoint: T) => Place;
-}
-
-/** Selects ready endpoints: all of them, or those of the nearest tier that has any. */
-export function endpointsToUse<T>(ready: readonly T[], choice: LocalityChoice<T>): readonly T[] {
-  if (choice.preference === 'Spread') return ready;
-  const tiers = ready.map((endpoint) => tierOf(choice.from, choice.placeOf(endpoint)));
-  const nearest = tiers.reduce<number>((least, tier) => Math.min(least, tier), 5);
-  return ready.filter((_, index) => tiers[index] === nearest);
+/** The set as seen from one of its clusters. Where the reader itself knows its place, that wins over the set's. */
+export function seenFrom(self: Place, locality: SetLocality): { readonly from: Place; readonly locality: SetLocality } {
+  const known = locality.clusters.get(self.cluster);
+  const place = { zone: self.zone || known?.zone, region: self.region || known?.region };
+  const clusters = new Map(locality.clusters).set(self.cluster, place);
+  return { from: { cluster: self.cluster, ...place }, locality: { ...locality, clusters } };
 }
 
 function isKnownSame(a: string | undefined, b: string | undefined): boolean {

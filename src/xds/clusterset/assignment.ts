@@ -1,8 +1,9 @@
 // The endpoints of one port as Envoy and gRPC take them: grouped by locality, the nearer groups with smaller priorities.
-// The one locality rule decides what is near. Pure; the order of the input never matters.
+// The one choice decides what is near. Pure; the order of the input never matters.
 
 import type { JsonObject } from '../../base/json.ts';
-import { type Place, preferenceOf, tierOf } from '../../catalog/routing/locality.ts';
+import { choose, placeOfCandidate } from '../../catalog/routing/choose.ts';
+import type { Place } from '../../catalog/routing/locality.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import { socketAddress } from '../bodies.ts';
 import type { ServiceEndpoint } from './service.ts';
@@ -16,31 +17,32 @@ export interface AssignmentInput {
 }
 
 interface Group {
+  readonly key: string;
   readonly place: Place;
-  readonly tier: number;
+  readonly priority: number;
   readonly endpoints: ServiceEndpoint[];
 }
 
-export function assignmentOf({ name, endpoints, from, locality, trafficDistribution }: AssignmentInput): JsonObject {
-  const isNearestFirst = preferenceOf(locality.preference, trafficDistribution) === 'NearestFirst';
+export function assignmentOf({ name, endpoints, ...chooser }: AssignmentInput): JsonObject {
+  const { tiers } = choose(endpoints, chooser);
+  const groups = tiers.flatMap((tier, priority) => groupsOf(tier.endpoints, chooser.locality, priority));
+  return { cluster_name: name, endpoints: groups.map(localityGroup) };
+}
+
+/** One for each place, in an order that the input does not change. gRPC refuses a gap in the priorities. */
+function groupsOf(endpoints: readonly ServiceEndpoint[], locality: SetLocality, priority: number): Group[] {
   const groups = new Map<string, Group>();
   for (const endpoint of endpoints) {
-    const place = placeOf(endpoint, locality);
-    const key = [place.region, place.zone, place.cluster].join(' ');
-    const group = groups.get(key) ?? { place, tier: isNearestFirst ? tierOf(from, place) : 0, endpoints: [] };
+    const place = placeOfCandidate(endpoint, locality);
+    const key = [place.region ?? '', place.zone ?? '', place.cluster].join(' ');
+    const group = groups.get(key) ?? { key, place, priority, endpoints: [] };
     groups.set(key, group);
     group.endpoints.push(endpoint);
   }
-  // gRPC refuses a gap in the numbers.
-  const tiers = [...new Set([...groups.values()].map(({ tier }) => tier))].sort((one, other) => one - other);
-  const ordered = [...groups].sort(([a, one], [b, other]) => one.tier - other.tier || (a < b ? -1 : 1));
-  return {
-    cluster_name: name,
-    endpoints: ordered.map(([, group]) => localityGroup(group, tiers.indexOf(group.tier))),
-  };
+  return [...groups.values()].sort((one, other) => (one.key < other.key ? -1 : 1));
 }
 
-function localityGroup({ place, endpoints }: Group, priority: number): JsonObject {
+function localityGroup({ place, endpoints, priority }: Group): JsonObject {
   return {
     locality: { region: place.region ?? '', zone: place.zone ?? '', sub_zone: place.cluster },
     lb_endpoints: endpoints.map(({ address, port }) => ({
@@ -51,9 +53,4 @@ function localityGroup({ place, endpoints }: Group, priority: number): JsonObjec
     load_balancing_weight: endpoints.length,
     priority,
   };
-}
-
-function placeOf({ cluster, zone }: ServiceEndpoint, { clusters }: SetLocality): Place {
-  const known = clusters.get(cluster);
-  return { cluster, zone: zone || known?.zone || '', region: known?.region ?? '' };
 }
