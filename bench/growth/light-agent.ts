@@ -51,6 +51,7 @@ export function startLightAgent(options: LightAgentOptions): { readonly members:
     layouts: () => new Set(['AllNamespaces'] as const),
     annotations: () => ({}),
     onVerdict: () => {},
+    homeAwaySinceMs: () => undefined,
     onOtherHistory: () => {},
   });
   for (const part of [members, policy, ...others]) part.start();

@@ -92,6 +92,20 @@ export const setFaults: readonly MadeFault[] = [
     },
   },
   {
+    fault: 'the home of another cluster does not answer its agent',
+    code: 'PTL0207',
+    says: /home of cluster east: it does not answer the agent there/,
+    doctorExit: 7,
+    make: async ({ set }) => {
+      set.simulation.network.setLink('agent-east', set.home('east').url, 'silent');
+      await set.time.advance(15_000);
+    },
+    mend: async ({ set }) => {
+      set.simulation.network.setLink('agent-east', set.home('east').url, 'up');
+      await set.time.advance(60_000);
+    },
+  },
+  {
     fault: 'the agent of this cluster is dead',
     code: 'PTL0202',
     says: /agent of cluster west: it has not renewed its lease for \d+s/,

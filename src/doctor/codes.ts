@@ -75,6 +75,13 @@ export const codes = {
       'The clusterset asks for the layout AllNamespaces, and the agent of a cluster reads every member by itself: it is of an older release, has no right to read all namespaces, or stopped during the move. All others publish their records twice until it reads the new layout. No answer is lost.',
     fix: 'Replace the agent of that cluster by one of this release; if it is of this release, run portolan broker init again, which grants the right. If the cluster is gone for good, run portolan broker remove for it.',
   },
+  PTL0207: {
+    title: 'the home of a cluster does not answer its agent',
+    severity: 'error',
+    means:
+      'The agent of a cluster renews its lease and says that its home gives no answer: the home is dead, hangs, or is cut off from the agent. Its endpoints are what the agent knew last. When this lasts for the lease time, other clusters treat them by the staleness policy.',
+    fix: 'Start the home (API server) of that cluster, or restart it if it hangs, and check the network between it and its agent.',
+  },
   PTL0301: {
     title: 'an export has no Service to export',
     severity: 'error',

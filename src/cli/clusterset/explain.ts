@@ -91,12 +91,15 @@ function explanationText(explanation: ServiceExplanation): string[] {
 }
 
 function clusterTable({ clusters, standings }: ServiceExplanation): string[] {
-  const rows = standings.map(({ cluster, memory, isCounted, problem, readyEndpoints, exportTo, isDraining }) => {
+  const rows = standings.map((standing) => {
+    const { cluster, memory, homeAwaySince, isCounted, problem, readyEndpoints, exportTo, isDraining } = standing;
     const merged = clusters.find((one) => one.cluster === cluster);
     return [
       cluster,
       merged?.exportedAt ?? '-',
-      describeLease(memory),
+      memory?.verdict !== 'stale' && homeAwaySince !== undefined
+        ? `home away since ${homeAwaySince}`
+        : describeLease(memory),
       merged?.isPartOfImport
         ? isDraining
           ? 'yes, draining'
@@ -114,5 +117,6 @@ function clusterTable({ clusters, standings }: ServiceExplanation): string[] {
 
 function whyOut(problem: string | undefined, memory: LeaseMemory | undefined): string {
   if (problem !== undefined) return `its record ${problem}`;
+  if (memory?.homeAwaySince !== undefined) return 'its home is away';
   return memory?.heldUntil === undefined ? 'its lease has run out' : 'held down';
 }

@@ -59,6 +59,7 @@ function clusterStatus(id: string, { imports, slices, memory }: ClusterKnowledge
     zone: '',
     joinedAt: undefined,
     lease: memory?.verdict ?? 'alive',
+    homeAwaySince: memory?.homeAwaySince,
     memory,
     problem: undefined,
     renewedAgoMs: undefined,

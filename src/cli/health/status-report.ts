@@ -119,9 +119,10 @@ function staleLine({ cluster, why, withdrawn, notReady, kept }: StaleCluster): s
   return `cluster ${cluster} is not trusted, because ${why}; ${parts.join('; ') || 'it exports nothing'}`;
 }
 
-function leaseText({ lease, memory, problem, joinedAt }: ClusterStatus, isOld: boolean): string {
+function leaseText({ lease, homeAwaySince, memory, problem, joinedAt }: ClusterStatus, isOld: boolean): string {
   if (lease === 'stale' || isOld) return describeLease(memory);
   if (problem !== undefined) return 'not readable';
+  if (lease === 'home away') return `home away since ${homeAwaySince}`;
   if (joinedAt === undefined) return 'not joined';
   return lease === 'silent' ? 'silent: its agent does not renew' : lease;
 }

@@ -11,6 +11,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { createEventRecorder } from '../../kube/controller/events.ts';
 import { createInformer } from '../../kube/controller/informer.ts';
 import { runClusterSetDns } from '../controllers/clusterset-dns.ts';
+import { HomeContact } from '../controllers/home-contact.ts';
 import { LayoutMove } from '../controllers/layout-move.ts';
 import { LeaseController } from '../controllers/lease.ts';
 import { createPlacementProblems } from '../controllers/placement-problems.ts';
@@ -103,6 +104,8 @@ export function createAgent(options: AgentOptions): Agent {
       federated.hasSynced ? federated.get(`${membership.clusterset}/${name}`) !== undefined : undefined,
   });
   let restoredMs: number | undefined;
+  const systemNamespace = options.systemNamespace ?? 'portolan-system';
+  const homeContact = new HomeContact({ world, log, home, systemNamespace, onChange: () => lease.renewNow() });
   const move = new LayoutMove({
     ...{ log, broker, members, clusterId, namespace },
     wanted: () => policy.current.layout,
@@ -114,10 +117,11 @@ export function createAgent(options: AgentOptions): Agent {
     members,
     clusterId,
     namespace,
-    systemNamespace: options.systemNamespace ?? 'portolan-system',
+    systemNamespace,
     times: () => judging.times(leaseTimes()),
     layouts: () => move.layouts(),
     rules: judging,
+    homeAwaySinceMs: () => homeContact.awaySinceMs(),
     annotations: (present) => ({
       ...placementProblems.annotations(present),
       ...restoredAnnotations(restoredMs, world.clock.wallMs()),
@@ -158,7 +162,7 @@ export function createAgent(options: AgentOptions): Agent {
     world,
     log,
     home,
-    systemNamespace: options.systemNamespace ?? 'portolan-system',
+    systemNamespace,
     wanted: () => ({
       dns: policy.current.dns,
       locality: localityOf(policy.current.locality, [...members.clusters.values()]),
@@ -175,12 +179,12 @@ export function createAgent(options: AgentOptions): Agent {
     home,
     world,
     log,
-    systemNamespace: options.systemNamespace ?? 'portolan-system',
+    systemNamespace,
     onChange: () => queues.add(['import'], copies.imports.keys()),
   });
   const resolverReport = createResolverReport({
     ...{ world, log, home, broker: options.broker },
-    systemNamespace: options.systemNamespace ?? 'portolan-system',
+    systemNamespace,
     ...membership,
   });
   const parts = [copies, members, policy, views, policies, federated, properties, carriers];
@@ -310,6 +314,7 @@ export function createAgent(options: AgentOptions): Agent {
       members.onPlacements(placementsChanged);
       for (const part of parts) part.start();
       resolverReport.start();
+      homeContact.start();
       every(sweepMs, sweep);
       every(layoutCheckMs, checkLayout);
       every(upgradeCheckMs, upgradesChanged);
@@ -319,6 +324,7 @@ export function createAgent(options: AgentOptions): Agent {
       stopping.abort();
       for (const timer of timers) timer.cancel();
       lease.stop();
+      homeContact.stop();
       legacy.stop();
       for (const part of parts) part.stop();
       await Promise.all([queues.stop(), dnsOptions.stop(), resolverReport.stop()]);

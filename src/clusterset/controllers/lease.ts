@@ -14,6 +14,7 @@ import { heartbeatType } from '../kinds/heartbeat.ts';
 import { readMemberLease, readMemberLeases } from '../members/read-lease.ts';
 import { hasOlderShards } from '../members/sources.ts';
 import type { RenewalTimes } from '../rules/leases/heartbeat-rate.ts';
+import { homeAwayOf, vouchedRevisionOf } from '../rules/leases/home-away.ts';
 import type { JudgingRules } from '../rules/leases/judging.ts';
 import { LeaseJudge, type LeaseVerdict } from '../rules/leases/lease-judge.ts';
 import { OwnRenewals } from '../rules/leases/own-renewals.ts';
@@ -38,6 +39,8 @@ export interface LeaseOptions {
   readonly rules: JudgingRules;
   /** Annotations of our lease, replacing the present ones. */
   readonly annotations: (present: Lease | undefined) => Record<string, string>;
+  /** Wall time since which our home does not answer; undefined while it does. Our renewals then vouch for nothing. */
+  readonly homeAwaySinceMs: () => number | undefined;
   readonly onVerdict: (clusterId: string, verdict: LeaseVerdict) => void;
   /** The broker's copy differs from our last renewal: it was restored from a backup, or another writer changed it. */
   readonly onOtherHistory: () => void;
@@ -67,6 +70,8 @@ export class LeaseController {
   /** Our own renewals before this run. */
   #earlier: readonly Renewal[] = [];
   #timer: { readonly timer: Timer; readonly dueMs: number } | undefined;
+  /** Whether the next renewal follows the one under way at once. */
+  #isDueNow = false;
   #followTimer: Timer | undefined;
   #isStopped = false;
   #isJudging = false;
@@ -127,9 +132,14 @@ export class LeaseController {
   /** The clusterset may have changed its lease times: who renews too late by the new ones renews now. */
   timesChanged(): void {
     const { world, times } = this.#options;
-    if (this.#timer === undefined || this.#timer.dueMs <= world.clock.monotonicMs() + times().renewMs) return;
+    if (this.#timer !== undefined && this.#timer.dueMs > world.clock.monotonicMs() + times().renewMs) this.renewNow();
+  }
+
+  /** Our lease has something new to tell. After a renewal that failed the next one comes soon anyway. */
+  renewNow(): void {
+    this.#isDueNow = this.#failures === 0;
+    if (this.#timer === undefined || !this.#isDueNow) return;
     this.#timer.timer.cancel();
-    this.#timer = undefined;
     void this.#round();
   }
 
@@ -148,6 +158,8 @@ export class LeaseController {
   }
 
   async #round(): Promise<void> {
+    this.#timer = undefined;
+    this.#isDueNow = false;
     if (this.#isStopped) return;
     const { world, log, times } = this.#options;
     let waitMsMax = Number.POSITIVE_INFINITY;
@@ -166,6 +178,7 @@ export class LeaseController {
       if (fields) log.warn('own lease not renewed; leases of other members are not checked', { error, ...fields });
     }
     if (this.#isStopped) return;
+    if (this.#isDueNow) waitMsMax = 0;
     const waitMs = Math.min(times().renewMs, waitMsMax) * (1 - jitter * world.random.float());
     const timer = world.timers.after(waitMs, () => void this.#round());
     this.#timer = { timer, dueMs: world.clock.monotonicMs() + waitMs };
@@ -231,7 +244,8 @@ export class LeaseController {
       if (!reported.has(id)) continue;
       this.#judge.condemn(id);
       const token = lease?.metadata.resourceVersion ?? '';
-      if ((this.#readTokens.get(id) ?? token) !== token) renewing.add(id);
+      const isVouching = homeAwayOf(lease) === undefined;
+      if (isVouching && (this.#readTokens.get(id) ?? token) !== token) renewing.add(id);
       this.#readTokens.set(id, token);
     }
     this.#seat.refuted(renewing);
@@ -297,22 +311,23 @@ export class LeaseController {
     const sight = isLate
       ? { isRead: true, unchangedMs: this.#provenMs(lease) }
       : { unchangedMs: this.#earlierMs(lease) };
-    this.#judge.seen({ cluster, token, nowMs, ...sight, ...read });
-    if (read === undefined) this.#seat.renewed(cluster, this.#limit());
+    const homeAwaySince = homeAwayOf(lease)?.since;
+    this.#judge.seen({ cluster, token, nowMs, ...sight, ...read, homeAwaySince });
+    if (read === undefined && homeAwaySince === undefined) this.#seat.renewed(cluster, this.#limit());
     this.#tellOne(cluster);
   }
 
   /** For how long a lease that was read just now has not changed, by our own renewals. */
   #provenMs(lease: Lease | undefined): number {
     const { world, times } = this.#options;
-    const revision = Number(lease?.metadata.resourceVersion ?? Number.NaN);
+    const revision = vouchedRevisionOf(lease);
     const at = { nowMs: world.clock.monotonicMs(), gapMsMax: times().renewalGapMsMax };
     return Math.max(this.#renewals.unchangedMs(revision, at), this.#earlierMs(lease));
   }
 
   #earlierMs(lease: Lease | undefined): number {
     const { world, times } = this.#options;
-    const revision = Number(lease?.metadata.resourceVersion);
+    const revision = vouchedRevisionOf(lease);
     return unchangedMs(this.#earlier, {
       revision,
       wallMs: world.clock.wallMs(),

@@ -6,12 +6,14 @@ import { leaseType } from '../../kube/objects/lease.ts';
 import { OwnLease } from './own-lease.ts';
 
 /** A broker with one lease, which can be put back, and whose answers can be lost. */
-function start() {
+function start(left?: Lease) {
   let wallMs = 0;
-  let there: Lease | undefined;
+  let homeAwaySinceMs: number | undefined;
+  let there = left;
   let revision = 0;
   const broker = {
     losesAnswers: 0,
+    refuses: 0,
     copy: () => structuredClone(there),
     putBack: (copy: Lease | undefined) => {
       there = copy;
@@ -19,6 +21,7 @@ function start() {
     },
   };
   const write = async (lease: Lease): Promise<Lease> => {
+    if (broker.refuses-- > 0) throw new ApiError('exceeded quota', { code: 403, reason: 'Forbidden' });
     if (there !== undefined && lease.metadata.resourceVersion !== there.metadata.resourceVersion)
       throw new ApiError('the object has been modified', { code: 409, reason: 'Conflict' });
     revision += 1;
@@ -39,13 +42,15 @@ function start() {
     namespace: 'prod-m-east',
     leaseMs: () => 15_000,
     annotations: () => ({}),
+    homeAwaySinceMs: () => homeAwaySinceMs,
   });
+  lease.adopt(left);
   const renew = async () => {
     wallMs += 5_000;
     const { isStrange } = await lease.renew(undefined, {});
     return isStrange;
   };
-  return { broker, renew };
+  return { broker, renew, setHomeAway: (sinceMs: number | undefined) => (homeAwaySinceMs = sinceMs) };
 }
 
 test('own lease: renewed in turn -> nothing strange; the broker is put back -> said once', async () => {
@@ -74,4 +79,38 @@ test('own lease: a renewal gets no answer, but was written -> not strange', asyn
   broker.losesAnswers = 1;
   await expect(renew()).rejects.toThrow('connection reset');
   expect(await renew()).toBe(false);
+});
+
+test('own lease: the first renewals of a run are refused -> nothing strange afterwards, with or without a lease of an earlier run', async () => {
+  const earlier = start();
+  await earlier.renew();
+  for (const left of [undefined, earlier.broker.copy()]) {
+    const { broker, renew } = start(left);
+    broker.refuses = 2;
+    await expect(renew()).rejects.toThrow('quota');
+    await expect(renew()).rejects.toThrow('quota');
+    expect([await renew(), await renew()]).toEqual([false, false]);
+  }
+});
+
+test('own lease: the home goes away and comes back -> each renewal meanwhile names the last one that vouched', async () => {
+  const { broker, renew, setHomeAway } = start();
+  const said = () => {
+    const { resourceVersion, annotations } = broker.copy()!.metadata;
+    return [
+      resourceVersion,
+      annotations?.['portolan.dev/home-away-since'],
+      annotations?.['portolan.dev/vouched-revision'],
+    ];
+  };
+  await renew();
+  await renew();
+  expect(said()).toEqual(['2', undefined, undefined]);
+  setHomeAway(7_000);
+  await renew();
+  await renew();
+  expect(said()).toEqual(['4', '1970-01-01T00:00:07Z', '2']);
+  setHomeAway(undefined);
+  await renew();
+  expect(said()).toEqual(['5', undefined, undefined]);
 });

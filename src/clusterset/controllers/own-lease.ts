@@ -9,6 +9,7 @@ import { formatMicroTime, type Lease } from '../../kube/objects/lease.ts';
 import { apiVersionOf, type ResourceType } from '../../kube/objects/object.ts';
 import { partAnnotations } from '../../kube/objects/part-lease.ts';
 import { memberLeaseName } from '../rules/broker-layout.ts';
+import { homeAwayAnnotations, vouchedRevisionOf } from '../rules/leases/home-away.ts';
 import { formatRenewals, renewalsAnnotation, renewalsOf } from '../rules/leases/renewal.ts';
 
 export interface OwnLeaseOptions {
@@ -21,6 +22,8 @@ export interface OwnLeaseOptions {
   readonly leaseMs: () => number;
   /** Annotations of the lease, replacing the present ones. */
   readonly annotations: (present: Lease | undefined) => Record<string, string>;
+  /** Wall time since which our home does not answer; undefined while it does. */
+  readonly homeAwaySinceMs?: () => number | undefined;
   /** Fields of its spec beside those of every lease. */
   readonly more?: () => object;
 }
@@ -39,6 +42,8 @@ export class OwnLease {
   /** Something else was found there, and not reported yet: a later try finds what an earlier one wrote. */
   #isStrange = false;
   #last: Lease | undefined;
+  /** Whether a renewal of this run was acknowledged: until then nothing that is found there is strange. */
+  #hasRenewed = false;
 
   constructor(options: OwnLeaseOptions) {
     this.#options = options;
@@ -54,7 +59,7 @@ export class OwnLease {
     let renewTime = '';
     const change = (there: Lease | undefined) => {
       const lease = this.#leaseFor(there);
-      if (this.#ours.size > 0 && !this.#ours.has(there?.spec?.renewTime ?? '')) this.#isStrange = true;
+      if (this.#hasRenewed && !this.#ours.has(there?.spec?.renewTime ?? '')) this.#isStrange = true;
       renewTime = lease.spec!.renewTime!;
       this.#ours.add(renewTime);
       return lease;
@@ -64,19 +69,22 @@ export class OwnLease {
     const { object } = await apply<Lease>({ client, type, present, change, onConflict: 'retry', options });
     this.#ours = new Set([renewTime]);
     this.#last = object;
+    this.#hasRenewed = true;
     const isStrange = this.#isStrange;
     this.#isStrange = false;
     return { revision: Number(object.metadata.resourceVersion), isStrange };
   }
 
   #leaseFor(present: Lease | undefined): Lease {
-    const { world, clusterId, namespace, type, leaseMs, annotations, more } = this.#options;
+    const { world, clusterId, namespace, type, leaseMs, annotations, more, homeAwaySinceMs } = this.#options;
+    const vouchedRevision = present === undefined ? 0 : vouchedRevisionOf(present);
     const metadata = present?.metadata ?? { name: memberLeaseName, namespace };
     const wallMs = world.clock.wallMs();
     const renewals = formatRenewals(renewalsOf(present), { wallMs, spanMs: 2 * leaseMs() });
     const told = {
       ...annotations(present),
       ...(renewals === '' ? {} : { [renewalsAnnotation]: renewals }),
+      ...homeAwayAnnotations(homeAwaySinceMs?.(), vouchedRevision),
       [partAnnotations.version]: version,
     };
     return {

@@ -1,6 +1,7 @@
 // A member by its lease and its records at the broker, as commands and pages show it. Pure.
 
 import type { Lease } from '../../kube/objects/lease.ts';
+import { homeAwayOf } from '../rules/leases/home-away.ts';
 import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
 import type { LeaseMemory } from '../rules/leases/lease-memory.ts';
 import type { MemberState } from './set-state.ts';
@@ -10,8 +11,13 @@ export interface ClusterStatus {
   readonly region: string;
   readonly zone: string;
   readonly joinedAt: string | undefined;
-  /** Silent: not renewed within its time, and not yet judged by the agent here. */
-  readonly lease: 'alive' | 'silent' | 'stale' | 'none';
+  /**
+   * Silent: not renewed within its time, and not yet judged by the agent here. Home away: its agent renews and gets no answer
+   * from its home; stale when that lasts.
+   */
+  readonly lease: 'alive' | 'home away' | 'silent' | 'stale' | 'none';
+  /** RFC 3339, by the clock of that cluster; undefined if its home answers its agent. */
+  readonly homeAwaySince: string | undefined;
   /** Since when it is stale, until when it is held down; absent if it lives and has not been away lately. */
   readonly memory: LeaseMemory | undefined;
   /** Set if what it has at the broker cannot be read: why. */
@@ -33,6 +39,7 @@ export function clusterStatus(member: MemberState, nowMs: number): ClusterStatus
     zone: cluster.spec.zone ?? record?.zone ?? '',
     joinedAt: record?.joinedAt,
     lease: lease === undefined && problem === undefined ? 'none' : leaseState(lease, verdict, nowMs - renewedMs),
+    homeAwaySince: homeAwayOf(lease)?.since,
     memory,
     problem,
     renewedAgoMs: Number.isNaN(renewedMs) ? undefined : Math.max(0, nowMs - renewedMs),
@@ -46,5 +53,6 @@ export function clusterStatus(member: MemberState, nowMs: number): ClusterStatus
 /** The agent's verdict, unless its own clock shows that the lease has run out since: a dead agent gives no verdicts. */
 function leaseState(lease: Lease | undefined, verdict: LeaseVerdict, agoMs: number): ClusterStatus['lease'] {
   const seconds = lease?.spec?.leaseDurationSeconds;
-  return verdict === 'alive' && seconds !== undefined && agoMs > seconds * 1000 ? 'silent' : verdict;
+  if (verdict === 'alive' && seconds !== undefined && agoMs > seconds * 1000) return 'silent';
+  return verdict === 'alive' && homeAwayOf(lease) !== undefined ? 'home away' : verdict;
 }

@@ -1,11 +1,12 @@
 // Explains one service of a clusterset: every field, what each cluster exports, who takes part in the merge and why. Pure.
 
 import type { ServiceShard } from '../kinds/service-shard.ts';
+import { homeAwayOf } from '../rules/leases/home-away.ts';
 import { type LeaseMemory, whyNotTrusted } from '../rules/leases/lease-memory.ts';
 import { explainMerge, type MergeExplanation } from '../rules/merge/explain-merge.ts';
 import { readShard, recordProblem } from '../rules/shard-record.ts';
 import { type ClusterFacts, foresee } from './foresee.ts';
-import { brokerFacts, type SetState } from './set-state.ts';
+import { brokerFacts, type MemberState, type SetState } from './set-state.ts';
 
 /** Nothing of it is imported: no cluster exports it, or all that do are withdrawn. */
 export class NotExported extends Error {
@@ -33,6 +34,8 @@ export interface ClusterStanding {
   readonly lease: 'alive' | 'stale';
   /** Since when it is stale, until when it is held down; absent if it lives and has not been away lately. */
   readonly memory: LeaseMemory | undefined;
+  /** RFC 3339: its agent has had no answer from its home since then. */
+  readonly homeAwaySince: string | undefined;
   /** Whether its export takes part in the merge. */
   readonly isCounted: boolean;
   /** Set if its record cannot be counted, whatever its lease: why. */
@@ -47,7 +50,7 @@ export function explainService(state: SetState, key: string): ServiceExplanation
   const facts = brokerFacts(state);
   const foreseen = foresee(facts, state.policy);
   const counted = foreseen.counted(key);
-  const memories = new Map(state.members.map(({ id, memory }) => [id, memory]));
+  const members = new Map(state.members.map((member) => [member.id, member]));
   const shards = counted.map(({ cluster, record }) => readShard(record, cluster));
   const explanation = explainMerge({ shards, ports: state.policy.ports });
   if (explanation === undefined) throw notExported(state, key);
@@ -59,7 +62,7 @@ export function explainService(state: SetState, key: string): ServiceExplanation
     nameNote: nameNote(state, explanation),
     ...explanation,
     standings: facts.flatMap((one) =>
-      standingOf(one, key, { counted: new Set(counted.map(({ cluster }) => cluster)), memory: memories.get(one.id) }),
+      standingOf(one, key, { counted: new Set(counted.map(({ cluster }) => cluster)), member: members.get(one.id) }),
     ),
   };
 }
@@ -82,18 +85,19 @@ function notExported({ members }: SetState, key: string): Error {
 
 interface StandingFacts {
   readonly counted: ReadonlySet<string>;
-  readonly memory: LeaseMemory | undefined;
+  readonly member: MemberState | undefined;
 }
 
-function standingOf(facts: ClusterFacts, key: string, { counted, memory }: StandingFacts): ClusterStanding[] {
+function standingOf(facts: ClusterFacts, key: string, { counted, member }: StandingFacts): ClusterStanding[] {
   const record: ServiceShard | undefined = facts.left?.get(key);
   if (record === undefined) return [];
   const { readyEndpoints, exportTo } = record.spec;
   const isCounted = counted.has(facts.id);
   const problem = recordProblem(record);
   const isDraining = facts.isDraining === true || record.spec.draining === true;
+  const known = { memory: member?.memory, homeAwaySince: homeAwayOf(member?.lease)?.since };
   return [
-    { cluster: facts.id, lease: facts.verdict, memory, isCounted, problem, readyEndpoints, exportTo, isDraining },
+    { cluster: facts.id, lease: facts.verdict, ...known, isCounted, problem, readyEndpoints, exportTo, isDraining },
   ];
 }
 

@@ -39,11 +39,12 @@ function memberRow(landscape: Landscape, state: SetState, member: MemberState): 
 }
 
 function judge(
-  { lease, memory, joinedAt }: ReturnType<typeof clusterStatus>,
+  { lease, homeAwaySince, memory, joinedAt }: ReturnType<typeof clusterStatus>,
   home: HomeWatch | undefined,
 ): { standing: Standing; says: string } {
   if (lease === 'stale') return { standing: 'stale', says: describeLease(memory) };
   if (lease === 'silent') return { standing: 'failed', says: 'its agent does not renew its lease' };
+  if (lease === 'home away') return { standing: 'failed', says: `its home is away since ${homeAwaySince}` };
   if (joinedAt === undefined && lease === 'none') return { standing: 'unknown', says: 'has not joined yet' };
   if (lease === 'none') return { standing: 'unknown', says: 'has no lease' };
   const row = home?.row();

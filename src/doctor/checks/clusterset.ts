@@ -3,6 +3,7 @@
 import { formatElapsed } from '../../base/text/elapsed.ts';
 import { byKey } from '../../clusterset/explain/set-state.ts';
 import { restoreNoticed } from '../../clusterset/rules/leases/broker-restore.ts';
+import { homeAwayOf } from '../../clusterset/rules/leases/home-away.ts';
 import { holdingUpMove } from '../../clusterset/rules/leases/layout-readers.ts';
 import { conditionOf, formatTime } from '../../kube/objects/conditions.ts';
 import type { PartStatus } from '../../kube/objects/part-status.ts';
@@ -58,6 +59,12 @@ export const clusterSetChecks: Checks = {
       message: `it does not read the layout ${layout} of the clusterset, and all others wait for it`,
     }));
   },
+  PTL0207: (facts) =>
+    (needSet(facts)?.state.members ?? []).flatMap(({ id, lease }) => {
+      const away = homeAwayOf(lease);
+      if (away === undefined) return [];
+      return [{ subject: `home of cluster ${id}`, message: 'it does not answer the agent there', since: away.since }];
+    }),
   PTL0304: (facts) => {
     const behind = needSet(facts)?.behind ?? [];
     if (behind.length === 0) return [];
@@ -94,7 +101,7 @@ function silentMembers(facts: ClusterFacts): Found[] {
       const message = `it has not renewed its lease for ${formatElapsed(nowMs - renewedMs)}`;
       return [{ subject, message, since: formatTime(renewedMs) }];
     }
-    if (verdict !== 'stale' || memory?.heldUntil !== undefined) return [];
+    if (verdict !== 'stale' || memory?.heldUntil !== undefined || homeAwayOf(lease) !== undefined) return [];
     return [{ subject, message: 'its lease has run out', since: memory?.since }];
   });
 }

@@ -10,6 +10,7 @@ import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
 import { type Member, MemberFollower } from '../../clusterset/members/follower.ts';
 import { readMemberLease } from '../../clusterset/members/read-lease.ts';
 import { timesFor } from '../../clusterset/rules/leases/heartbeat-rate.ts';
+import { homeAwayOf } from '../../clusterset/rules/leases/home-away.ts';
 import { LeaseJudge, type LeaseTimes } from '../../clusterset/rules/leases/lease-judge.ts';
 import { parseRecordName } from '../../clusterset/rules/names.ts';
 import { readSetPolicy } from '../../clusterset/rules/set-policy.ts';
@@ -97,7 +98,9 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   }
 
   function see(id: string, lease: Lease): void {
-    judge.seen({ cluster: id, token: lease.metadata.resourceVersion ?? '', nowMs: world.clock.monotonicMs() });
+    const token = lease.metadata.resourceVersion ?? '';
+    const homeAwaySince = homeAwayOf(lease)?.since;
+    judge.seen({ cluster: id, token, nowMs: world.clock.monotonicMs(), homeAwaySince });
     tellVerdict(id);
   }
 

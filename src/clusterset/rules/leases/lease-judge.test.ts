@@ -9,7 +9,7 @@ class Scene {
   nowMs = 0;
   #token = 0;
 
-  step(options: { theirs: boolean; ours?: boolean }, steps = 1): this {
+  step(options: { theirs: boolean; ours?: boolean; homeAway?: boolean }, steps = 1): this {
     for (let count = 0; count < steps; count += 1) {
       this.nowMs += 10_000;
       if (options.theirs) this.#token += 1;
@@ -17,7 +17,8 @@ class Scene {
         this.judge.ownRenewalFailed();
         continue;
       }
-      this.judge.seen({ cluster: 'west', token: String(this.#token), nowMs: this.nowMs });
+      const homeAwaySince = options.homeAway ? '2026-01-01T00:00:00Z' : undefined;
+      this.judge.seen({ cluster: 'west', token: String(this.#token), nowMs: this.nowMs, homeAwaySince });
       this.judge.ownRenewed(this.nowMs);
       for (const suspect of this.judge.suspects()) this.judge.condemn(suspect);
     }
@@ -197,5 +198,29 @@ describe('lease judge', () => {
     scene.judge.forget('west');
     expect(scene.judge.record('west')).toBeUndefined();
     expect(scene.verdict).toBe('alive');
+  });
+
+  test('lease judge: renewed, its home away -> stale after the lease time, for as long as that lasts; back -> alive', () => {
+    const scene = new Scene().step({ theirs: true }, 2);
+    expect(scene.step({ theirs: true, homeAway: true }, 2).verdict).toBe('alive');
+    expect(scene.step({ theirs: true, homeAway: true }, 1).verdict).toBe('stale');
+    expect(scene.step({ theirs: true, homeAway: true }, 100).verdict).toBe('stale');
+    expect(scene.judge.record('west')?.homeAwaySince).toBe('2026-01-01T00:00:00Z');
+    expect(scene.step({ theirs: true }).verdict).toBe('alive');
+    expect(scene.judge.record('west')?.homeAwaySince).toBeUndefined();
+  });
+
+  test('lease judge: its home away for less than the lease time -> alive throughout', () => {
+    const scene = new Scene().step({ theirs: true }, 2);
+    expect(scene.step({ theirs: true, homeAway: true }, 2).step({ theirs: true }, 2).verdict).toBe('alive');
+  });
+
+  test('lease judge: first seen while its home is away, and that for long by our renewals -> stale at once', () => {
+    const judge = new LeaseJudge(() => times);
+    judge.ownRenewed(0);
+    const away = { homeAwaySince: '2026-01-01T00:00:00Z', unchangedMs: 31_000, isRead: true };
+    judge.seen({ cluster: 'west', token: '9', nowMs: 0, ...away });
+    judge.condemn('west');
+    expect(judge.verdict('west')).toBe('stale');
   });
 });

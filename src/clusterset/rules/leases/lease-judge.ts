@@ -26,6 +26,8 @@ export interface LeaseRecord {
   readonly token: string | undefined;
   /** How long it must still stay before it is trusted; undefined unless it is held down. */
   readonly heldMs: number | undefined;
+  /** Since when its agent gets no answer from its home, by its own words; undefined if it does. */
+  readonly homeAwaySince?: string | undefined;
 }
 
 export interface LeaseSight {
@@ -37,6 +39,8 @@ export interface LeaseSight {
   readonly unchangedMs?: number;
   /** Whether it was read now and then, and not watched: then `unchangedMs` counts at each sight. */
   readonly isRead?: boolean;
+  /** Set if this renewal vouches for nothing: it does not count as one. */
+  readonly homeAwaySince?: string | undefined;
 }
 
 interface LeaseState {
@@ -51,6 +55,8 @@ interface LeaseState {
   returns: number;
   /** Set while a lease has come back and is not trusted yet. */
   trustedFromMs: number | undefined;
+  /** Set while its renewals vouch for nothing. */
+  homeAwaySince: string | undefined;
 }
 
 export class LeaseJudge {
@@ -89,15 +95,19 @@ export class LeaseJudge {
       aliveSinceMs: this.#countedMs - (record.aliveMs ?? 0),
       returns: record.returns,
       trustedFromMs: record.heldMs === undefined ? undefined : this.#countedMs + record.heldMs,
+      homeAwaySince: record.homeAwaySince,
     });
   }
 
   /** The lease of a member as it is at the broker now. */
-  seen({ cluster, token, nowMs, unchangedMs = 0, isRead = false }: LeaseSight): void {
+  seen({ cluster, token, nowMs, unchangedMs = 0, isRead = false, homeAwaySince }: LeaseSight): void {
     const lease = this.#leases.get(cluster) ?? this.#firstSight(cluster, this.#countedAt(nowMs));
     if (token === undefined) return;
-    if (lease.token === token) {
-      if (isRead) lease.changedAtMs = Math.min(lease.changedAtMs, this.#countedAt(nowMs) - unchangedMs);
+    lease.homeAwaySince = homeAwaySince;
+    if (lease.token === token || homeAwaySince !== undefined) {
+      if (isRead || lease.token === undefined)
+        lease.changedAtMs = Math.min(lease.changedAtMs, this.#countedAt(nowMs) - unchangedMs);
+      lease.token = token;
       return;
     }
     const isFirst = lease.token === undefined;
@@ -144,12 +154,13 @@ export class LeaseJudge {
   record(cluster: string): LeaseRecord | undefined {
     const lease = this.#leases.get(cluster);
     if (lease === undefined) return undefined;
-    const { verdict, returns, token, trustedFromMs } = lease;
+    const { verdict, returns, token, trustedFromMs, homeAwaySince } = lease;
     return {
       verdict,
       returns,
       token,
       heldMs: trustedFromMs === undefined ? undefined : Math.max(0, trustedFromMs - this.#countedMs),
+      homeAwaySince,
     };
   }
 
@@ -166,6 +177,7 @@ export class LeaseJudge {
       aliveSinceMs: atMs,
       returns: 0,
       trustedFromMs: undefined,
+      homeAwaySince: undefined,
     };
     this.#leases.set(cluster, lease);
     return lease;

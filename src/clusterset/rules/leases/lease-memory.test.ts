@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { formatLeaseMemory, parseLeaseMemory, recallLease, rememberLease } from './lease-memory.ts';
+import {
+  describeLease,
+  formatLeaseMemory,
+  parseLeaseMemory,
+  recallLease,
+  rememberLease,
+  whyNotTrusted,
+} from './lease-memory.ts';
 
 const held = { verdict: 'stale', returns: 2, token: 'u/7', heldMs: 60_000 } as const;
 
@@ -38,5 +45,17 @@ describe('lease memory', () => {
   test('lease memory: text that makes no sense -> nothing', () => {
     for (const text of ['', 'uid/17', '{}', '{"verdict":"dead","since":"x","returns":1}', 'null'])
       expect(parseLeaseMemory(text)).toBeUndefined();
+  });
+
+  test('lease memory: its home is away, renewed again and again -> the same memory, which says why; over -> another', () => {
+    const since = '2026-01-01T00:00:00Z';
+    const away = { verdict: 'stale', returns: 1, token: 'u/6', heldMs: undefined, homeAwaySince: since } as const;
+    const first = rememberLease(away, undefined, 0)!;
+    expect(rememberLease({ ...away, token: 'u/7' }, first, 10_000)).toBe(first);
+    const read = parseLeaseMemory(formatLeaseMemory(first))!;
+    expect(describeLease(read)).toBe(`stale since 1970-01-01T00:00:00Z, its home away since ${since}`);
+    expect(whyNotTrusted(read)).toBe(`its agent has had no answer from its home since ${since}`);
+    expect(recallLease(read, { wallMs: 0, holdDownMsMax: 1 }).homeAwaySince).toBe(since);
+    expect(rememberLease({ ...away, homeAwaySince: undefined }, first, 0)).toMatchObject({ token: 'u/6' });
   });
 });
