@@ -1,8 +1,8 @@
 // The parts of a cluster's agent: its membership, a candidate for leading, and while it leads the controllers and the
 // renewal of its token. It may be started before the cluster joins and outlives leaving and joining again.
 //
-// The agents of one cluster share a lease at the broker, not at home: an agent without its home still shows the
-// broker that the cluster lives, and without a broker a leader has nothing to do.
+// The agents of one cluster share a lease at the broker, not at home: an agent without its home still tells
+// the others that its home is away, and without a broker a leader has nothing to do.
 
 import type { HttpAccess } from '../base/http.ts';
 import type { Log } from '../base/log.ts';
