@@ -168,6 +168,10 @@ const bans: readonly { readonly pattern: RegExp; readonly instead: string }[] = 
   { pattern: /\bAbortSignal\.timeout\(/, instead: 'world.timers and an AbortController' },
   { pattern: /(?<![.\w])fetch\(/, instead: 'world.network' },
   { pattern: /from 'node:(fs\/promises|zlib)'|\bfs\.promises\b/, instead: 'world.disk' },
+  {
+    pattern: /(?:[bB]ytes|[bB]uffer|[pP]acket|[dD]atagram|[pP]ayload|[dD]igest)\.slice\(/,
+    instead: 'copyOf() or subarray()',
+  },
   { pattern: /\.localeCompare\(|\.toLocale\w+\(/, instead: 'compare by code units' },
 ];
 

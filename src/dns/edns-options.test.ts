@@ -74,6 +74,29 @@ describe('dns cookies', () => {
     expect(await asker.ask(`${name} A`, withOption(10, Buffer.alloc(length)))).toBe('FORMERR');
   });
 
+  test('no question but a cookie -> NOERROR and one of ours; ours, spoiled -> BADCOOKIE and a good one (RFC 7873 section 5.4)', async () => {
+    const { asker } = setUp();
+    const alone = async (sent: Buffer) => {
+      const edns = { name: '.', type: 'OPT', udpPayloadSize: 1232, flags: 0, options: [{ code: 10, data: sent }] };
+      const reply = (await asker.send(packet.encode({ questions: [], additionals: [edns as never] })))!;
+      const decoded = packet.decode(reply);
+      const opt = decoded.additionals![0] as unknown as { extendedRcode: number };
+      return [(opt.extendedRcode << 4) | (reply[3]! & 15), decoded.questions, optionOf(decoded, 10)] as const;
+    };
+    const first = await cookieOf(asker, client);
+    expect(await alone(client)).toEqual([0, [], first]);
+    expect(await alone(first)).toEqual([0, [], first]);
+    const spoiled = Buffer.from(first);
+    spoiled[23]! ^= 1;
+    expect(await alone(spoiled)).toEqual([23, [], first]);
+    expect((await alone(client.subarray(1)))[0]).toBe(1);
+  });
+
+  test('no question and no cookie -> FORMERR', async () => {
+    const { asker } = setUp();
+    expect((await asker.send(packet.encode({ questions: [] })))![3]! & 15).toBe(1);
+  });
+
   test('no cookie sent -> none given', async () => {
     const { asker } = setUp();
     expect(optionOf(await asker.askPacket(`${name} A`, { edns: true }), 10)).toBeUndefined();

@@ -251,6 +251,22 @@ describe('dns forwarding', () => {
     expect(await asker.ask('refused.example.com A')).toBe('REFUSED');
   });
 
+  test.each([1, 4])(
+    'a server answers with rcode %d, with OPT and without -> the next one gets a whole question',
+    async (flags) => {
+      const { net, asker } = setUpForwarding();
+      const seen: unknown[] = [];
+      net.servers.set('192.0.2.53:53', () => ({ flags }));
+      net.servers.set('192.0.2.54:53', (query, { message }) => {
+        seen.push([query.additionals?.map(({ type }) => type), message.length]);
+        return answering('203.0.113.1')(query, {} as never);
+      });
+      for (const name of ['a', 'b']) expect(await asker.ask(`${name}.example.com A`)).toBe('203.0.113.1');
+      const whole = [['OPT'], 12 + 'a.example.com'.length + 2 + 4 + 11];
+      for (const one of seen) expect(one).toEqual(whole);
+    },
+  );
+
   test('an answer that the upstream has validated -> AD for those who ask for it; CD is passed on and kept apart', async () => {
     const { net, asker } = setUpForwarding({}, ['192.0.2.53']);
     const disabled: boolean[] = [];

@@ -1,5 +1,6 @@
 // Small writer and reader of packed values: big-endian numbers, strings with their length. No schema, no allocation per field.
 
+import { copyOf } from '../bytes/copy.ts';
 import { hashStart, mixHash, type RememberedTexts } from '../text/remembered-texts.ts';
 
 export class ByteWriter {
@@ -80,7 +81,7 @@ export class ByteWriter {
   }
 
   copy(): Uint8Array<ArrayBuffer> {
-    return this.#bytes.slice(0, this.length);
+    return copyOf(this.#bytes, 0, this.length);
   }
 
   #grow(more: number): void {
@@ -130,7 +131,7 @@ export class ByteReader {
   raw(length: number): Uint8Array {
     const start = this.at;
     this.at += length;
-    if (length > shortBytes) return this.#bytes.slice(start, this.at);
+    if (length > shortBytes) return copyOf(this.#bytes, start, this.at);
     // For an address a loop is several times as fast.
     const copy = new Uint8Array(length);
     for (let i = 0; i < length; i++) copy[i] = this.#bytes[start + i]!;

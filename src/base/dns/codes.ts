@@ -53,6 +53,7 @@ export const rcode = {
   NOTAUTH: 9,
   NOTZONE: 10,
   BADVERS: 16,
+  BADCOOKIE: 23,
 } as const;
 
 export const rcodeNames: Readonly<Record<number, string>> = Object.fromEntries(

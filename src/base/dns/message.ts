@@ -1,6 +1,7 @@
 // Whole DNS messages as values, for everything that is not the query path: updates, zone transfers, tools. Names in
 // records come out uncompressed, so that rdata can be compared. Unreadable input throws a MessageError.
 
+import { copyOf } from '../bytes/copy.ts';
 import { ByteWriter } from './bytes.ts';
 import { decodeName, encodeName, lowerCase } from './name.ts';
 
@@ -133,7 +134,7 @@ class MessageReader {
 
   raw(length: number): Uint8Array {
     this.#need(length);
-    return this.#bytes.slice(this.#at, (this.#at += length));
+    return copyOf(this.#bytes, this.#at, (this.#at += length));
   }
 
   name(): string {

@@ -12,6 +12,7 @@
 //
 //   rdata of a port = kind u8, port u16, its labels (`_http._tcp`)
 
+import { copyOf } from '../../base/bytes/copy.ts';
 import { ByteWriter } from '../../base/dns/bytes.ts';
 
 /** How the records of a set are chosen and put in order for the one who asks. */
@@ -118,7 +119,7 @@ export function unpackAnswers(value: Uint8Array): { zone: number; sets: RecordSe
       const meant = value[record + 2]!;
       const leads = meant & endpointTarget ? { leadsToEndpoint: true } : {};
       const heard = (meant & ~endpointTarget) as Audience;
-      records.push({ cluster: u16(record), audience: heard, rdata: value.slice(start, end), ...leads });
+      records.push({ cluster: u16(record), audience: heard, rdata: copyOf(value, start, end), ...leads });
       record = end;
     }
     const how = value[at + 2]!;

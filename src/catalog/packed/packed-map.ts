@@ -5,6 +5,7 @@
 // value or the new one and nothing in between. When the blocks are full or mostly garbage the writer makes a fresh pair
 // (a new generation) and tells its listener; readers keep the old pair until they have been handed the new one.
 
+import { copyOf } from '../../base/bytes/copy.ts';
 import { hashBytes } from '../../base/dns/name.ts';
 
 export interface PackedMemory {
@@ -229,7 +230,7 @@ export class PackedMap extends PackedReader {
   /** The keys that are there at the first step, in the order in which they came or last changed. */
   *keys(): IterableIterator<Uint8Array> {
     const { bytes } = this;
-    for (const position of this.#positions()) yield bytes.slice(...keyRange(bytes, entryAt(position)));
+    for (const position of this.#positions()) yield copyOf(bytes, ...keyRange(bytes, entryAt(position)));
   }
 
   *textKeys(): IterableIterator<string> {

@@ -2,6 +2,7 @@
 // handlers that ask others, and puts what they say behind the alias. Without upstream servers, the alias alone is the
 // answer.
 
+import { copyOf as copyBytes } from '../../base/bytes/copy.ts';
 import { classIn, rcode, recordType } from '../../base/dns/codes.ts';
 import { tryDecodeMessage } from '../../base/dns/message.ts';
 import { encodeName } from '../../base/dns/name.ts';
@@ -65,7 +66,7 @@ function ask(handlers: readonly Handler[], question: Query, reply: Answer): Late
     if (step === 'next') continue;
     if (step === 'drop') return { take: (take) => take(undefined) };
     if (step !== 'done') return step;
-    const message = reply.bytes.slice(0, reply.finish());
+    const message = copyBytes(reply.bytes, 0, reply.finish());
     return { take: (take) => take(message) };
   }
   return undefined;

@@ -1,6 +1,7 @@
 // From a packet to an answer: reads the query, walks the chain, completes the message. Knows no sockets. Immediate
 // answers are written into the given memory; answers that need another server come later as messages of their own.
 
+import { copyOf } from '../../base/bytes/copy.ts';
 import { rcode } from '../../base/dns/codes.ts';
 import { nameBytesMax } from '../../base/dns/name.ts';
 import { signMessage } from '../../base/dns/tsig.ts';
@@ -65,7 +66,7 @@ export class Responder {
     this.#observer?.answered(query, answer);
     const { signature } = answer;
     if (!signature) return length;
-    const message = answer.bytes.slice(answer.start, answer.start + length);
+    const message = copyOf(answer.bytes, answer.start, answer.start + length);
     const signed = signMessage(message, signature.key, signature).message;
     return { take: (take) => take(signed) };
   }

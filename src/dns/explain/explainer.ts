@@ -1,6 +1,7 @@
 // Asks the chain a question as a client would and finds, in the facts of the catalog, where each record of its answer comes
 // from. Slow and exact: for people, not for the path.
 
+import { copyOf } from '../../base/bytes/copy.ts';
 import { classIn, parseType, rcodeNames, recordType, typeText } from '../../base/dns/codes.ts';
 import { decodeMessage, encodeMessage, type ResourceRecord } from '../../base/dns/message.ts';
 import { decodeName, tryEncodeName } from '../../base/dns/name.ts';
@@ -102,7 +103,7 @@ async function ask(options: ExplainerOptions, name: string, type: number, from: 
   const { responder } = options.service;
   const result = responder.respond(query, 'tcp', explainerAddress, 0, '', answer, 0);
   const { zone } = answer;
-  if (typeof result === 'number') return { message: answer.bytes.slice(0, result), handler: answer.handler, zone };
+  if (typeof result === 'number') return { message: copyOf(answer.bytes, 0, result), handler: answer.handler, zone };
   // A forwarded answer is a message of its own; its handler is already known.
   const { handler } = answer;
   const message = await messageOf(result);

@@ -29,10 +29,14 @@ export function cookieHandler(options: { readonly secret: string; readonly clock
     const sent = query.packet.subarray(cookieAt, cookieAt + length);
     const client = sent.subarray(0, clientCookieBytes);
     const nowSeconds = Math.floor(clock.wallMs() / 1000) >>> 0;
-    answer.cookie = isRight(sent, query.clientAddress, nowSeconds)
+    const isGood = isRight(sent, query.clientAddress, nowSeconds);
+    answer.cookie = isGood
       ? Buffer.from(sent)
       : Buffer.concat([client, serverCookie(client, query.clientAddress, nowSeconds)]);
-    return 'next';
+    if (query.questionEnd > 0) return 'next';
+    // RFC 7873 section 5.4: asked for a cookie, or whether the one it has is still good.
+    if (!isGood && length > clientCookieBytes) answer.fail(rcode.BADCOOKIE);
+    return 'done';
   }
 
   function isRight(sent: Uint8Array, address: string, nowSeconds: number): boolean {

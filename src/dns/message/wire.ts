@@ -120,11 +120,22 @@ export class Query {
     // An answer to an answer could go on for ever.
     if ((this.flags & flagQr) !== 0) return 'silence';
     if ((this.flags & opcodeMask) !== 0) return 'notimp';
-    if (this.#u16(4) !== 1 || this.#u16(6) !== 0) return 'formerr';
+    const questions = this.#u16(4);
+    if (questions > 1 || this.#u16(6) !== 0) return 'formerr';
+    if (questions === 0) return this.#readCookieAlone() ? 'ok' : 'formerr';
     if (!this.#readQuestion()) return this.#hasLongName() ? 'nametoolong' : 'formerr';
     const authority = this.#u16(8);
     if (authority !== 0 && this.type !== recordType.IXFR) return 'formerr';
     return this.#readAdditional(authority, this.#u16(10)) ? 'ok' : 'formerr';
+  }
+
+  /** RFC 7873 section 5.4: no question, only a cookie. `questionEnd` stays 0. */
+  #readCookieAlone(): boolean {
+    if (this.#u16(8) !== 0) return false;
+    this.questionEnd = headerBytes;
+    const isRead = this.#readAdditional(0, this.#u16(10));
+    this.questionEnd = 0;
+    return isRead && this.cookieLength >= 0 && this.tsigAt === 0;
   }
 
   /** Lowers the name and hashes it in one pass. Pointers are not allowed: nothing stands before the question. */

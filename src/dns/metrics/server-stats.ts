@@ -88,7 +88,7 @@ function bytesAt(cells: Float64Array, at: number): Uint8Array {
 function readName(cells: Float64Array, at: number): string {
   const bytes = bytesAt(cells, at);
   const end = bytes.indexOf(0);
-  return Buffer.from(bytes.slice(0, end)).toString('latin1');
+  return Buffer.from(bytes.subarray(0, end)).toString('latin1');
 }
 
 function writeName(cells: Float64Array, at: number, name: string): void {

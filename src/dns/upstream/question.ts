@@ -1,5 +1,6 @@
 // Questions to other servers, as bytes. Nothing a client put into its OPT goes further than this. Pure but for chance.
 
+import { copyOf } from '../../base/bytes/copy.ts';
 import { classIn, recordType } from '../../base/dns/codes.ts';
 import type { World } from '../../base/world.ts';
 import { ednsOption, headerBytes, type Query, udpPayloadMax } from '../message/wire.ts';
@@ -85,7 +86,7 @@ function mixCase(bytes: Uint8Array, start: number, length: number, random: World
 export function withoutOpt(message: Uint8Array): Uint8Array {
   let end = headerBytes;
   while (message[end] !== 0) end += message[end]! + 1;
-  const bytes = message.slice(0, end + 5);
+  const bytes = copyOf(message, 0, end + 5);
   bytes[10] = 0;
   bytes[11] = 0;
   return bytes;

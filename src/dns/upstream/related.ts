@@ -12,8 +12,9 @@ export type IsOfOthers = (name: Uint8Array) => boolean;
 
 const toQuestion = 0xc000 | headerBytes;
 const typeDname = 39;
+const typeRrsig = 46;
 /** Proofs of DNSSEC: their owners may stand beside the name asked for. */
-const proofTypes: ReadonlySet<number> = new Set([43, 46, 47, 50]);
+const proofTypes: ReadonlySet<number> = new Set([43, typeRrsig, 47, 50]);
 /** Types that name a host, and how many bytes stand before its name. */
 const hostAt: Readonly<Record<number, number>> = {
   [recordType.NS]: 0,
@@ -42,7 +43,7 @@ export class RelatedRecords {
   isRelated(section: number, at: number, type: number, dataAt: number): boolean {
     const bytes = this.#bytes;
     const isOwnedByQuestion = ((bytes[at]! << 8) | bytes[at + 1]!) === toQuestion;
-    if (section === 0 && !isOwnedByQuestion && !this.#isAnswer(at, type)) return false;
+    if (section === 0 && !isOwnedByQuestion && !this.#isAnswer(at, type, dataAt)) return false;
     if (section === 1 && !isOwnedByQuestion && !this.#isAbove(at, type)) return false;
     if (section === 2) return this.#isOfHost(at);
     if (type === recordType.CNAME && section === 0) this.#addAlias(dataAt);
@@ -51,12 +52,18 @@ export class RelatedRecords {
     return true;
   }
 
-  #isAnswer(at: number, type: number): boolean {
+  #isAnswer(at: number, type: number, dataAt: number): boolean {
     const owner = readName(this.#bytes, at);
     if (!owner || this.#isOfOthers?.(owner)) return false;
     const names = this.#known();
-    if (type === typeDname) return names.some((name) => isWithin(name, name.length, owner));
+    // A DNAME stands above the name asked for, and so does its signature (RFC 6672 section 5.3.1).
+    if (type === typeDname || (type === typeRrsig && this.#typeCovered(dataAt) === typeDname))
+      return names.some((name) => isWithin(name, name.length, owner));
     return names.some((name) => areEqual(name, owner));
+  }
+
+  #typeCovered(dataAt: number): number {
+    return (this.#bytes[dataAt]! << 8) | this.#bytes[dataAt + 1]!;
   }
 
   #isAbove(at: number, type: number): boolean {

@@ -41,6 +41,31 @@ test('reply: longest words of an extended error, not UTF-8 -> its records are pa
   expect(packet.decode(throughCache(received))).toMatchObject({ answers, flag_tc: false });
 });
 
+test('reply: a DNAME above the name asked for, signed -> the signature is passed on; one of another type there is not', () => {
+  const hex = (text: string) => Buffer.from(text, 'hex');
+  const asked = packet.encode({ type: 'response', questions: [{ type: 'A', name: 'www.old.example' }] });
+  asked.writeUInt16BE(5, 6);
+  const [above, target] = [encodeName('old.example'), encodeName('new.example')];
+  const signer = encodeName('example');
+  const signature = (covered: string) => {
+    const rdata = Buffer.concat([hex(`${covered}0d020000003c70000000600000001234`), signer, Buffer.alloc(64, 7)]);
+    return [above, hex('002e00010000003c'), hex(rdata.length.toString(16).padStart(4, '0')), rdata];
+  };
+  const data = (type: string, owner: Uint8Array, name: Uint8Array) => [
+    ...[owner, hex(`${type}00010000003c`), hex(name.length.toString(16).padStart(4, '0')), name],
+  ];
+  const records = [
+    ...data('0027', above, target),
+    ...signature('0027'),
+    ...signature('0010'),
+    ...data('0005', hex('c00c'), encodeName('www.new.example')),
+    ...[encodeName('www.new.example'), hex('000100010000003c0004cb007101')],
+  ];
+  const reply = readReply(Buffer.concat([asked, ...records]))!;
+  const types = packet.decode(Buffer.from(reply.bytes)).answers!.map(({ type }) => type);
+  expect(types).toEqual(['DNAME', 'RRSIG', 'CNAME', 'A']);
+});
+
 test('reply: longer than a message once a record of others is left out -> whole records that fit, and TC', () => {
   const count = 242;
   const head = packet.encode({ type: 'response', questions: [question] });

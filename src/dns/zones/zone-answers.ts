@@ -1,6 +1,7 @@
 // Answers a name of a zone from the catalog: records, aliases, SRV with their addresses beside them, and two kinds of
 // "no" (no such type, no such name) with the SOA that RFC 2308 asks for. Handlers decide about clients and readiness.
 
+import { copyOf } from '../../base/bytes/copy.ts';
 import { rcode, recordType } from '../../base/dns/codes.ts';
 import { hashBytes } from '../../base/dns/name.ts';
 import { findSet, recordHeaderBytes, setHeaderBytes, srvHeadBytes, zoneMark } from '../../catalog/names/answers.ts';
@@ -191,7 +192,7 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
   /** A name in one of our own zones that is not found does not exist, once the zone has been read. */
   function answerElsewhere(query: Query, answer: Answer, target: Uint8Array, targetAt: number): Step | Later {
     const own = options.ownZoneOf(target);
-    if (own === undefined) return options.follow(query, answer, target.slice());
+    if (own === undefined) return options.follow(query, answer, copyOf(target));
     if (!reader.isReady(own.id)) {
       failNotReady(answer, own);
       return 'done';

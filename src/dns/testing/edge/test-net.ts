@@ -47,7 +47,7 @@ export class TestNet {
 
   readonly exchange: Exchange = {
     ask: async (options) => {
-      const query = packet.decode(options.message);
+      const query = packet.decode(Buffer.from(options.message));
       const question = query.questions![0]!;
       const server = `${options.server.host}:${options.server.port}`;
       const isProbe = question.name === '.' || question.name.includes('.portolan-loop');
