@@ -11,6 +11,7 @@ import { Asker } from '../dns/testing/ask.ts';
 import { createClient } from '../kube/client/client.ts';
 import { keepPartLease } from '../kube/controller/part-lease.ts';
 import { endpointSliceType } from '../kube/objects/endpoint-slice.ts';
+import { namespaceType } from '../kube/objects/namespace.ts';
 import type { AnyObject } from '../kube/objects/object.ts';
 import { serviceType } from '../kube/objects/service.ts';
 import { attachCatalog } from './attach.ts';
@@ -89,6 +90,20 @@ describe('catalog attached to a home', () => {
     await sim.time.until(() => addressesOf('later.default.svc.clusterset.local') !== undefined, { withinMs: 1000 });
     await home.admin.delete(serviceImportType, { namespace: 'default', name: 'checkout' });
     await sim.time.until(() => addressesOf(name) === undefined, { withinMs: 1000 });
+    attachment.stop();
+  });
+
+  test('a namespace without a service -> its name exists, and goes with it', async () => {
+    const { sim, home, attach, catalog, state } = await setUp();
+    await home.start();
+    const attachment = attach();
+    await sim.time.until(() => state() === 'ready', { withinMs: 60_000 });
+    const isThere = () => catalog.table.has('empty.svc.cluster.local');
+    expect(isThere()).toBe(false);
+    await home.admin.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'empty' } });
+    await sim.time.until(isThere, { withinMs: 5000 });
+    await home.admin.delete(namespaceType, { name: 'empty' });
+    await sim.time.until(() => !isThere(), { withinMs: 60_000 });
     attachment.stop();
   });
 

@@ -8,6 +8,7 @@ import type { Client } from '../kube/client/client.ts';
 import { ForwardingSink } from '../kube/controller/forwarding-sink.ts';
 import { createReflector, type Reflector } from '../kube/controller/reflector.ts';
 import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../kube/objects/endpoint-slice.ts';
+import { type Namespace, namespaceType } from '../kube/objects/namespace.ts';
 import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
 import { type Pod, podType } from '../kube/objects/pod.ts';
 import { type Service, serviceType } from '../kube/objects/service.ts';
@@ -135,6 +136,23 @@ export function attachCatalog(options: AttachOptions): Attachment {
     });
     return reflector;
   });
+  // Waited for by nothing: all that would be missing is the name of a namespace without services.
+  if (wanted.includes('services')) {
+    const names = {
+      upsert: ({ metadata }: Namespace) => catalog.upsertNamespace(metadata.name),
+      remove: (key: string) => catalog.removeNamespace(key),
+      keys: () => catalog.namespaces(),
+    };
+    reflectors.push(
+      createReflector<Namespace>({
+        ...options,
+        log: options.log.with({ watch: namespaceType.plural }),
+        type: namespaceType,
+        sink: new ForwardingSink(names, () => {}),
+        onState: () => {},
+      }),
+    );
+  }
   for (const reflector of reflectors) reflector.start();
   return {
     whenSynced: () =>

@@ -54,23 +54,33 @@ interface Dirty {
   importableSinceMs?: number;
 }
 
+/** Slices are read when they are asked for. */
+interface SliceReads {
+  readonly slices: () => NamedSlice[];
+  readonly hasHostnames: () => boolean;
+}
+
 /** All that is known of one Service or ServiceImport. */
 class FactsOfOwner implements OwnerInput {
   readonly owner: OwnerFacts;
   readonly name: string;
   readonly ordinalOf: (cluster: string) => number;
-  readonly #unpack: () => NamedSlice[];
+  readonly #read: SliceReads;
   #slices: readonly NamedSlice[] | undefined;
 
-  constructor(options: Pick<OwnerInput, 'owner' | 'name' | 'ordinalOf'>, unpack: () => NamedSlice[]) {
+  constructor(options: Pick<OwnerInput, 'owner' | 'name' | 'ordinalOf'>, read: SliceReads) {
     this.owner = options.owner;
     this.name = options.name;
     this.ordinalOf = options.ordinalOf;
-    this.#unpack = unpack;
+    this.#read = read;
+  }
+
+  get hasHostnames(): boolean {
+    return this.#read.hasHostnames();
   }
 
   get slices(): readonly NamedSlice[] {
-    return (this.#slices ??= this.#unpack());
+    return (this.#slices ??= this.#read.slices());
   }
 }
 
@@ -80,6 +90,8 @@ const ownersPerTurn = 500;
 /** How long names stay in a renamed zone: far longer than a thread needs to learn of it. */
 const oldZoneMs = 1000;
 const noNames = new OwnerNames('');
+/** Names are held from one level above; no service has this name. */
+const anyService = '*';
 
 export class Catalog {
   readonly facts: FactBook;
@@ -96,6 +108,7 @@ export class Catalog {
   /** Owners that have got their names because their facts changed while names were being made. */
   readonly #touched: Record<Side, Set<string>> = { s: new Set(), i: new Set() };
   readonly #ordinalOf = (cluster: string) => this.table.places.ordinalOf(cluster);
+  readonly #namespaces = new Set<string>();
   #hasClusterNames: boolean;
   #locality: SetLocality = unknownLocality;
   #seen: ReturnType<typeof seenFrom>;
@@ -140,6 +153,24 @@ export class Catalog {
   onChange(listener: (changes: readonly CatalogChange[]) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** RFC 8020 and Kubernetes alike: the name of a namespace exists, whether there is a service in it or not. */
+  upsertNamespace(name: string): void {
+    if (this.#namespaces.has(name)) return;
+    this.#namespaces.add(name);
+    this.table.hold(nameIn(this.clusterZone, name, anyService), this.clusterZone);
+    this.table.bumpSerial();
+  }
+
+  removeNamespace(name: string): void {
+    if (!this.#namespaces.delete(name)) return;
+    this.table.release(nameIn(this.clusterZone, name, anyService), this.clusterZone);
+    this.table.bumpSerial();
+  }
+
+  namespaces(): IterableIterator<string> {
+    return this.#namespaces.values();
   }
 
   /** Where a cluster lies, for the order of answers. */
@@ -266,7 +297,13 @@ export class Catalog {
   factsOf(ownerKey: string): FactsOfOwner {
     const owner = this.facts.ownerOf(ownerKey);
     const name = this.#nameOf(ownerKey);
-    return new FactsOfOwner({ owner, name, ordinalOf: this.#ordinalOf }, () => this.facts.slicesOf(ownerKey, owner));
+    return new FactsOfOwner(
+      { owner, name, ordinalOf: this.#ordinalOf },
+      {
+        slices: () => this.facts.slicesOf(ownerKey, owner),
+        hasHostnames: () => this.facts.hasHostnames(ownerKey, owner),
+      },
+    );
   }
 
   #namesFrom(facts: FactsOfOwner, ownerKey: string, { isExplained = false } = {}): OwnerNames {

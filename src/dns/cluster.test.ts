@@ -24,6 +24,22 @@ function cluster() {
       { name: 'db-v6', ports: ['sql:5432'], endpoints: [{ ip: 'fd00::2', hostname: 'db-0' }] },
     ],
   });
+  addService(catalog, 'shop/cache', {
+    ips: ['10.96.0.8'],
+    ports: ['redis:6379'],
+    slices: [
+      {
+        ports: ['redis:6379'],
+        endpoints: [
+          { ip: '10.1.0.5', hostname: 'cache-0' },
+          { ip: '10.1.0.6', hostname: 'cache-1', ready: false },
+          '10.1.0.7',
+        ],
+      },
+    ],
+  });
+  catalog.upsertNamespace('empty');
+  catalog.upsertNamespace('shop');
   addService(catalog, 'shop/none', { slices: [{ endpoints: [{ ip: '10.1.0.9', ready: false }] }] });
   addService(catalog, 'shop/partner', { externalName: 'api.partner.example' });
   addService(catalog, 'shop/alias', { externalName: 'web.shop.svc.cluster.local' });
@@ -58,6 +74,15 @@ describe('cluster.local', () => {
     ['2.0.1.10.in-addr.arpa PTR', `db-0.db.shop.${svc}`],
     ['3.0.1.10.in-addr.arpa PTR', `10-1-0-3.db.shop.${svc}`],
     ['4.0.1.10.in-addr.arpa PTR', 'REFUSED'],
+    [`cache.shop.${svc} A`, '10.96.0.8'],
+    [`cache-0.cache.shop.${svc} A`, '10.1.0.5'],
+    [`cache-1.cache.shop.${svc} A`, 'NXDOMAIN'],
+    [`10-1-0-7.cache.shop.${svc} A`, 'NXDOMAIN'],
+    [`_redis._tcp.cache.shop.${svc} SRV`, `6379 cache.shop.${svc}`],
+    ['5.0.1.10.in-addr.arpa PTR', `cache-0.cache.shop.${svc}`],
+    [`empty.${svc} A`, 'NODATA'],
+    [`nowhere.${svc} A`, 'NXDOMAIN'],
+    [`any.empty.${svc} A`, 'NXDOMAIN'],
     [`none.shop.${svc} A`, 'NXDOMAIN'],
     [`partner.shop.${svc} A`, 'api.partner.example'],
     [`partner.shop.${svc} CNAME`, 'api.partner.example'],
@@ -71,6 +96,26 @@ describe('cluster.local', () => {
     [`web.shop.svc.clusterset.local.shop.${svc} A`, 'NXDOMAIN'],
   ])('ask %s -> %s', async (question, expected) => {
     expect(sorted(await asker.ask(question))).toBe(expected);
+  });
+
+  test('a namespace goes -> its name too, unless a service is in it', async () => {
+    for (const name of ['empty', 'shop']) catalog.removeNamespace(name);
+    expect(await asker.ask(`empty.${svc} A`)).toBe('NXDOMAIN');
+    expect(await asker.ask(`shop.${svc} A`)).toBe('NODATA');
+  });
+
+  test('endpoints of a Service with an address lose their hostname, or become ready -> its names follow', async () => {
+    const endpoints = (hostname: string) => [{ ip: '10.1.0.5', hostname }];
+    const put = (hostname: string) => {
+      catalog.facts.upsertEndpointSlice(makeSlice('shop/cache', { endpoints: endpoints(hostname) }));
+      catalog.flush();
+    };
+    put('other-0');
+    expect(await asker.ask(`cache-0.cache.shop.${svc} A`)).toBe('NXDOMAIN');
+    expect(await asker.ask('5.0.1.10.in-addr.arpa PTR')).toBe(`other-0.cache.shop.${svc}`);
+    put('');
+    expect(await asker.ask(`other-0.cache.shop.${svc} A`)).toBe('NXDOMAIN');
+    expect(await asker.ask('5.0.1.10.in-addr.arpa PTR')).toBe('REFUSED');
   });
 
   test('one address behind two headless services -> two PTR records; one goes -> one stays', async () => {

@@ -125,7 +125,7 @@ export function partsOf(values: Values): Part[] {
         ],
       },
       clusterRules: [
-        read('', 'services'),
+        read('', 'services', 'namespaces'),
         read('discovery.k8s.io', 'endpointslices'),
         read('multicluster.x-k8s.io', 'serviceimports'),
         ticketRule,

@@ -26,7 +26,7 @@ import {
   type SlicePacking,
   unpackOwner,
   unpackSlice,
-  unpackSliceOwner,
+  unpackSliceHead,
 } from './facts.ts';
 import { SliceShapes } from './slice-shapes.ts';
 
@@ -90,7 +90,7 @@ export class FactBook {
     const { namespace = '', name } = slice.metadata;
     const key = `${namespace}/${name}`;
     const at = this.#slices.locateText(key);
-    const isKnown = at >= 0 && isSameOwner(unpackSliceOwner(this.#sliceAt(at), this.#packing.shapes, name), owner);
+    const isKnown = at >= 0 && isSameOwner(unpackSliceHead(this.#sliceAt(at), this.#packing.shapes, name), owner);
     // A slice that moved to another service is gone from the first.
     if (at >= 0 && !isKnown) this.removeEndpointSlice(key);
     if (!owner) return;
@@ -105,7 +105,7 @@ export class FactBook {
     if (at < 0) return;
     this.#settle();
     const [namespace, name] = splitKey(sliceKey);
-    const before = unpackSliceOwner(this.#sliceAt(at), this.#packing.shapes, name);
+    const before = unpackSliceHead(this.#sliceAt(at), this.#packing.shapes, name);
     const ownerKey = keyOfOwner(before.isImported ? 'i' : 's', namespace, before.service);
     this.#touch(ownerKey);
     const facts = this.#owner(ownerKey);
@@ -149,6 +149,15 @@ export class FactBook {
     }
     if (slices.some((slice, i) => i > 0 && bySource(slices[i - 1]!, slice) > 0)) slices.sort(bySource);
     return slices;
+  }
+
+  /** Whether any endpoint of an owner has a hostname: found without reading its slices. */
+  hasHostnames(ownerKey: string, owner: OwnerFacts = this.ownerOf(ownerKey)): boolean {
+    const [namespace] = splitKey(ownerKey.slice(2));
+    return owner.slices.some((name) => {
+      const at = this.#slices.locateText(`${namespace}/${name}`);
+      return at >= 0 && unpackSliceHead(this.#sliceAt(at), this.#packing.shapes, name).hasHostnames;
+    });
   }
 
   /** Gives back the memory that reading long lists left. */

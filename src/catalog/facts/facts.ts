@@ -176,7 +176,8 @@ export function packSlice(
   const zones = isImported ? zonesOf(endpoints ?? []) : [];
   // The name of a slice begins with that of its service nearly always.
   packBehind(writer.reset(), service, metadata.name);
-  shapes.write(writer, { isImported, cluster, ports: portsOf(slice.ports), zones });
+  const hasHostnames = (endpoints ?? []).some(({ hostname }) => (hostname ?? '') !== '');
+  shapes.write(writer, { isImported, cluster, ports: portsOf(slice.ports), zones, hasHostnames });
   packSeen(writer, { resourceVersion: metadata.resourceVersion ?? '', seenMs });
   const countAt = writer.length;
   writer.u16(0);
@@ -235,11 +236,15 @@ export function unpackSlice(reader: ByteReader, shapes: SliceShapes, name: strin
   return { name, service, isImported, cluster, ports, endpoints, resourceVersion, seenMs };
 }
 
-/** Only whom it belongs to. */
-export function unpackSliceOwner(reader: ByteReader, shapes: SliceShapes, name: string): SliceOwner {
+/** Whom it belongs to, and whether any of its endpoints has a hostname. */
+export function unpackSliceHead(
+  reader: ByteReader,
+  shapes: SliceShapes,
+  name: string,
+): SliceOwner & { readonly hasHostnames: boolean } {
   const service = unpackBehind(reader, name);
-  const { isImported, cluster } = shapes.read(reader);
-  return { service, isImported, cluster };
+  const { isImported, cluster, hasHostnames } = shapes.read(reader);
+  return { service, isImported, cluster, hasHostnames };
 }
 
 /** A text as the part of `known` it begins with, and the rest. */

@@ -7,6 +7,7 @@ const shapeWith = (port: number, zones: readonly string[] = ['east-a']): SliceSh
   cluster: 'east',
   ports: [{ name: 'http', protocol: 'TCP', port }],
   zones,
+  hasHostnames: port === 81,
 });
 
 function written(shapes: SliceShapes, shape: SliceShape): Uint8Array {

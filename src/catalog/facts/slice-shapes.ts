@@ -13,6 +13,8 @@ export interface SliceShape {
   readonly ports: readonly PortFacts[];
   /** Those that its endpoints lie in, each once: endpoints name them by number. */
   readonly zones: readonly string[];
+  /** Whether any of its endpoints has a hostname. */
+  readonly hasHostnames: boolean;
 }
 
 /** Shapes that no slice has any more are not forgotten, so their number and size have a bound. */
@@ -20,11 +22,13 @@ const shapesMax = 4096;
 const shapeBytesMax = 128;
 /** In place of a number: the shape follows. */
 const writtenOut = 0;
+const importedMark = 1;
+const hostnamesMark = 2;
 
 export class SliceShapes {
   readonly #numbers = new PackedMap();
   /** By number. */
-  readonly #shapes: SliceShape[] = [{ isImported: false, cluster: '', ports: [], zones: [] }];
+  readonly #shapes: SliceShape[] = [{ isImported: false, cluster: '', ports: [], zones: [], hasHostnames: false }];
   readonly #writer = new ByteWriter();
 
   write(target: ByteWriter, shape: SliceShape): ByteWriter {
@@ -54,10 +58,11 @@ export class SliceShapes {
   }
 }
 
-function packShape(writer: ByteWriter, { isImported, cluster, ports, zones }: SliceShape): Uint8Array {
+function packShape(writer: ByteWriter, shape: SliceShape): Uint8Array {
+  const { isImported, cluster, ports, zones, hasHostnames } = shape;
   writer
     .reset()
-    .u8(isImported ? 1 : 0)
+    .u8((isImported ? importedMark : 0) | (hasHostnames ? hostnamesMark : 0))
     .text(cluster);
   packPorts(writer, ports);
   writer.u8(zones.length);
@@ -66,8 +71,12 @@ function packShape(writer: ByteWriter, { isImported, cluster, ports, zones }: Sl
 }
 
 function unpackShape(reader: ByteReader): SliceShape {
-  const isImported = reader.u8() === 1;
+  const marks = reader.u8();
   const cluster = reader.text();
   const ports = unpackPorts(reader);
-  return { isImported, cluster, ports, zones: repeat(reader.u8(), () => reader.text()) };
+  return {
+    isImported: (marks & importedMark) !== 0,
+    ...{ cluster, ports, zones: repeat(reader.u8(), () => reader.text()) },
+    hasHostnames: (marks & hostnamesMark) !== 0,
+  };
 }

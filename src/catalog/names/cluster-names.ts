@@ -47,7 +47,8 @@ function addAlias(names: OwnerNames, { owner, name }: OwnerInput): void {
   names.add(name, { type: recordType.CNAME, order: order.fixed, records: [plainRecord(target)] });
 }
 
-function addClusterIp(names: OwnerNames, { owner, name }: OwnerInput): void {
+function addClusterIp(names: OwnerNames, input: OwnerInput): void {
+  const { owner, name } = input;
   names.exist(name);
   addAddresses(
     names,
@@ -57,11 +58,17 @@ function addClusterIp(names: OwnerNames, { owner, name }: OwnerInput): void {
   );
   addServicePorts(names, name, owner.ports);
   for (const ip of owner.ips) names.point(ip, name);
+  if (!input.hasHostnames) return;
+  const ready = input.slices.flatMap(({ endpoints }) => endpoints.filter(({ isReady }) => isReady));
+  addHosts(
+    names,
+    name,
+    ready.filter(({ hostname }) => hostname !== ''),
+  );
 }
 
 function addHeadless(names: OwnerNames, { slices, name }: OwnerInput): void {
   const ready: EndpointFacts[] = [];
-  const byHost = new Map<string, EndpointFacts[]>();
   const sources: SrvSource[] = [];
   for (const slice of slices) {
     for (const endpoint of slice.endpoints) {
@@ -70,20 +77,33 @@ function addHeadless(names: OwnerNames, { slices, name }: OwnerInput): void {
         continue;
       }
       ready.push(endpoint);
-      for (const label of endpointNames(endpoint)) {
-        const host = `${label}.${name}`;
-        byHost.set(host, [...(byHost.get(host) ?? []), endpoint]);
-      }
       const target = `${endpointName(endpoint)}.${name}`;
       for (const port of slice.ports) sources.push({ port, target, cluster: 0 });
     }
   }
-  const records = (endpoints: EndpointFacts[]) => endpoints.map(({ address }) => ({ address, cluster: 0 }));
-  addAddresses(names, name, records(ready), order.rotating);
+  addAddresses(names, name, recordsOf(ready), order.rotating);
+  addHosts(names, name, ready);
+  addSrv(names, name, { sources });
+}
+
+/** A name for each endpoint, and its address points back at it. */
+function addHosts(names: OwnerNames, name: string, ready: readonly EndpointFacts[]): void {
+  const byHost = new Map<string, EndpointFacts[]>();
+  for (const endpoint of ready) {
+    for (const label of endpointNames(endpoint)) {
+      const host = `${label}.${name}`;
+      const sharing = byHost.get(host);
+      if (sharing) sharing.push(endpoint);
+      else byHost.set(host, [endpoint]);
+    }
+  }
   for (const [host, endpoints] of byHost) {
-    addAddresses(names, host, records(endpoints), order.fixed);
+    addAddresses(names, host, recordsOf(endpoints), order.fixed);
     for (const endpoint of endpoints)
       if (host === `${endpointName(endpoint)}.${name}`) names.point(endpoint.address, host);
   }
-  addSrv(names, name, { sources });
+}
+
+function recordsOf(endpoints: readonly EndpointFacts[]) {
+  return endpoints.map(({ address }) => ({ address, cluster: 0 }));
 }

@@ -13,6 +13,8 @@ export interface OwnerInput {
   readonly owner: OwnerFacts;
   /** Read from packed facts when they are first looked at: most services have an address that stands for all of them. */
   readonly slices: readonly NamedSlice[];
+  /** Whether any endpoint has a hostname: found without reading the slices. */
+  readonly hasHostnames: boolean;
   /** `checkout.shop.svc.clusterset.local` */
   readonly name: string;
   /** A small number for each cluster, the same for as long as the catalog lives. */
