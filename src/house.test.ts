@@ -21,7 +21,7 @@ const mayImport: Record<string, readonly string[]> = {
   addresses: ['base', 'kube'],
   endpoints: ['base', 'kube'],
   doctor: ['base', 'kube', 'addresses', ...pureRooms, 'clusterset/membership', 'clusterset/explain', 'peering/explain'],
-  install: ['base', 'kube/objects', 'clusterset/kinds', 'clusterset/membership'],
+  install: ['base', 'kube/objects', 'clusterset/kinds', 'clusterset/membership', 'clusterset/rules'],
   'clusterset/kinds': ['base', 'kube/objects'],
   'clusterset/rules': ['base', 'kube/objects', 'clusterset/kinds'],
   'clusterset/membership': ['base', 'kube/objects', 'clusterset/kinds', 'clusterset/rules'],

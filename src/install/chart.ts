@@ -1,10 +1,15 @@
 // The same objects as Helm templates: the description is filled with marks in place of values, and each mark becomes an
 // expression. So the chart cannot say anything that `portolan install` does not. Pure.
 
-import { systemNamespace } from '../kube/objects/ours.ts';
+import { clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
+import { type Manifest, manifest } from '../kube/objects/manifest.ts';
+import { namespaceType } from '../kube/objects/namespace.ts';
+import { externalNamespace, systemNamespace } from '../kube/objects/ours.ts';
 import { type Gated, templateCondition } from './gate.ts';
+import { formerDefaultImage, pinnedPattern } from './image.ts';
 import { commonObjects, gatedByPart, isRight } from './objects.ts';
 import { valuesSchema } from './schema.ts';
+import { commentedValues } from './value-comments.ts';
 import { contradictions, defaultValues, type PartName, type Values } from './values.ts';
 
 export interface ChartFile {
@@ -17,20 +22,21 @@ type Stringify = (value: unknown) => string;
 export function chartFiles(version: string, stringify: Stringify): ChartFile[] {
   const parts = [...gatedByPart(markedValues())];
   // Helm makes the namespace that it installs into, and no other.
-  const common = commonObjects().filter(({ object }) => object.metadata.name !== systemNamespace);
+  const common = commonObjects().filter(({ type }) => type !== namespaceType);
   return [
     { path: 'Chart.yaml', text: stringify(chartOf(version)) },
-    { path: 'values.yaml', text: stringify(defaultValues) },
+    { path: 'values.yaml', text: commentedValues(stringify) },
     { path: 'values.schema.json', text: `${JSON.stringify(valuesSchema(), undefined, 2)}\n` },
+    { path: 'templates/_helpers.tpl', text: helpers(stringify) },
     {
       path: 'templates/common.yaml',
-      text: textsOf(
+      text: `${values}${externalNamespaceText(stringify)}${textsOf(
         common.map((one) => ({ manifest: one })),
         stringify,
-      ),
+      )}`,
     },
     ...parts.map(([name, objects]) => ({ path: `templates/${name}.yaml`, text: templateOf(name, objects, stringify) })),
-    { path: 'templates/checks.yaml', text: checks },
+    { path: 'templates/checks.yaml', text: `${values}${checks}` },
   ];
 }
 
@@ -47,24 +53,69 @@ function chartOf(version: string): object {
   };
 }
 
+/** `helm upgrade --reuse-values` keeps the values of an older chart, which lacked sections that templates of today read. */
+const values = '{{- $v := include "portolan.values" . | fromYaml }}\n';
+
+function helpers(stringify: Stringify): string {
+  const defaults = stringify(defaultValues).trimEnd();
+  return `{{- define "portolan.defaults" }}
+${defaults}
+{{- end }}
+{{- define "portolan.values" }}
+{{- mergeOverwrite (include "portolan.defaults" . | fromYaml) (deepCopy .Values) | toYaml }}
+{{- end }}
+{{- /* A number as people write it: 4200000, not 4.2e+06. */}}
+{{- define "portolan.text" }}
+{{- if and (kindIs "float64" .) (eq (floor .) .) }}{{ printf "%.0f" . }}{{ else }}{{ . }}{{ end }}
+{{- end }}
+{{- /* Follows the version unless a tag or a digest pins it. */}}
+{{- define "portolan.image" }}
+{{- $image := ternary "portolan" .image (eq .image ${JSON.stringify(formerDefaultImage)}) }}
+{{- if regexMatch ${JSON.stringify(pinnedPattern.source)} $image }}{{ $image }}{{ else }}{{ $image }}:{{ .version }}{{ end }}
+{{- end }}
+`;
+}
+
+/** Joining makes it too, and people keep Secrets in it: it is made where there is none, and stays. */
+function externalNamespaceText(stringify: Stringify): string {
+  const annotations = { 'helm.sh/resource-policy': 'keep' };
+  const { object } = manifest(namespaceType, { name: externalNamespace, annotations }, {});
+  const owner = '(dig "metadata" "annotations" "meta.helm.sh/release-name" "" $external)';
+  return `{{- $external := lookup "v1" "Namespace" "" ${JSON.stringify(externalNamespace)} }}
+{{- if or (not $external) (eq ${owner} .Release.Name) }}
+---
+${stringify(object)}{{- end }}
+`;
+}
+
 /** The default values with every leaf replaced by a mark that names it. */
 function markedValues(): Values {
   const marked = (value: unknown, path: string): unknown => {
-    if (typeof value === 'object' && value !== null) {
-      return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, marked(one, `${path}.${key}`)]));
-    }
-    return typeof value === 'number' ? `MARK(number ${path})` : `MARK(text ${path})`;
+    if (isLeaf(value)) return `MARK(${markKind(value)} ${path})`;
+    return Object.fromEntries(
+      Object.entries(value as object).map(([key, one]) => [key, marked(one, `${path}.${key}`)]),
+    );
   };
   return marked(defaultValues, '.Values') as Values;
 }
 
+function isLeaf(value: unknown): boolean {
+  return typeof value !== 'object' || value === null || Array.isArray(value) || Object.keys(value).length === 0;
+}
+
+function markKind(value: unknown): string {
+  if (Array.isArray(value)) return 'list';
+  if (typeof value === 'object') return 'map';
+  return typeof value === 'number' ? 'number' : 'text';
+}
+
 function templateOf(name: PartName, objects: readonly Gated[], stringify: Stringify): string {
-  return `{{- if .Values.${name}.enabled }}\n${textsOf(objects, stringify)}{{- end }}\n`;
+  return `${values}{{- if $v.${name}.enabled }}\n${textsOf(objects, stringify)}{{- end }}\n`;
 }
 
 function textsOf(objects: readonly Gated[], stringify: Stringify): string {
   const texts = objects.map(({ manifest, gate }) => {
-    const text = `---\n${expressions(stringify(manifest.object))}`;
+    const text = `---\n${expressions(templateText(manifest, stringify))}`;
     const conditions = [
       ...(isRight(manifest) ? [] : ['(not .Values.rightsOnly)']),
       ...(gate === undefined ? [] : [`(${templateCondition(gate)})`]),
@@ -72,20 +123,42 @@ function textsOf(objects: readonly Gated[], stringify: Stringify): string {
     const condition = conditions.length > 1 ? `and ${conditions.join(' ')}` : conditions[0];
     return condition === undefined ? text : `{{- if ${condition} }}\n${text}{{- end }}\n`;
   });
-  return texts.join('');
+  return texts.join('').replaceAll('.Values.', '$v.');
 }
 
-const mark = String.raw`MARK\((number|text) ([\w.]+)\)`;
+function templateText({ object }: Manifest, stringify: Stringify): string {
+  return stringify(object);
+}
+
+const mark = String.raw`MARK\((number|text|list|map) ([\w.]+)\)`;
 
 function expressions(yaml: string): string {
   return (
     yaml
-      // Arguments that depend on another value. A long line is folded.
+      // Arguments that depend on another value.
       .replace(
         /^( *)- "?WHEN\(([\w.]+)\)\s+(MARK\(text\s+[\w.]+\):\d+|[^\s"]+)"?\n/gm,
         (_text, indent, path, word) =>
           `${indent}{{- if ${path} }}\n${indent}- ${/^\d/.test(word) ? `"${word}"` : word.replace(/\s+/g, ' ')}\n${indent}{{- end }}\n`,
       )
+      // A flag for each item.
+      .replace(
+        /^( *)- EACH\((--[\w-]+) ([\w.]+)\)\n/gm,
+        (_text, indent, flag, path) =>
+          `${indent}{{- range ${path} }}\n${indent}- ${flag}\n${indent}- {{ . | quote }}\n${indent}{{- end }}\n`,
+      )
+      // Items of a list among others, and what stands there if it is empty.
+      .replace(/^( *)- ITEMS\(list ([\w.]+)\)\n((?: +- ELSE:\n(?: {2,}\S.*\n)+)*)/gm, (_text, indent, path, rest) => {
+        const otherwise = rest.replace(/^( *)- ELSE:\n {4,}/gm, '$1- ');
+        const items = `${indent}{{- with ${path} }}\n${indent}{{- toYaml . | nindent ${indent.length} }}\n`;
+        return `${items}${otherwise === '' ? '' : `${indent}{{- else }}\n${otherwise}`}${indent}{{- end }}\n`;
+      })
+      // Fields that are left out if they are empty.
+      .replace(/^( *)(\w+): "?WITH\((\w+) ([\w.]+)\)"?\n/gm, (_text, indent, key, kind, path) => {
+        const value =
+          kind === 'text' ? ` ${textOf(path, '.')}` : `\n${indent}  {{- toYaml . | nindent ${indent.length + 2} }}`;
+        return `${indent}{{- with ${path} }}\n${indent}${key}:${value}\n${indent}{{- end }}\n`;
+      })
       // Addresses, such as 0.0.0.0:53.
       .replace(
         new RegExp(`"?${mark}:(\\d+)"?`, 'g'),
@@ -102,15 +175,40 @@ function expressions(yaml: string): string {
         (_text, indent, _kind, path) =>
           `${indent}{{- with ${path} }}\n${indent}clusterIP: {{ . }}\n${indent}{{- end }}\n`,
       )
+      .replace(new RegExp(`^( *)(\\w+): "?${mark}"?\\n`, 'gm'), (text, indent, key, kind, path) =>
+        kind === 'list' ? `${indent}${key}:\n${indent}  {{- toYaml ${path} | nindent ${indent.length + 2} }}\n` : text,
+      )
+      .replace(/^( *- )"?MARK\(number ([\w.]+)\)"?\n/gm, (_text, before, path) => `${before}${textOf(path)}\n`)
       .replace(new RegExp(`"?${mark}"?`, 'g'), (_text, kind, path) =>
-        kind === 'number' ? `{{ ${path} }}` : `{{ ${path} | quote }}`,
+        kind === 'number' ? `{{ ${path} }}` : textOf(path),
       )
   );
 }
 
+function textOf(path: string, value = path): string {
+  if (path === '.Values.image')
+    return '{{ include "portolan.image" (dict "image" .Values.image "version" $.Chart.AppVersion) | quote }}';
+  return isNumberToo(path) ? `{{ include "portolan.text" ${value} | quote }}` : `{{ ${value} | quote }}`;
+}
+
+/** Values that people write as numbers. */
+function isNumberToo(path: string): boolean {
+  return /\.(cpu|cpuLimit|memory|clusterId|lameduck)$/.test(path);
+}
+
 const optionalFlags: ReadonlySet<string> = new Set(['--forward', '--stub-advertise']);
 
+const { group, version: propertyVersion, kind: propertyKind } = clusterPropertyType;
+const property = `lookup "${group}/${propertyVersion}" "${propertyKind}" "" "${clusterIdProperty}"`;
+
 /** The contradictions that `valueProblems` names, said by Helm before anything is changed. */
-const checks = contradictions
-  .map(({ path, why, template }) => `{{- if ${template} }}{{ fail "${path}: ${why}" }}{{- end }}\n`)
-  .join('');
+const checks = [
+  `{{- if ne .Release.Namespace "${systemNamespace}" }}{{ fail "namespace: parts look for each other in ${systemNamespace}; give -n ${systemNamespace}" }}{{- end }}\n`,
+  ...contradictions.map(
+    ({ path, why, template }) =>
+      `{{- if ${template.replaceAll('.Values.', '$v.')} }}{{ fail "${path}: ${why}" }}{{- end }}\n`,
+  ),
+  `{{- $joined := dig "spec" "value" "" (${property}) }}\n`,
+  `{{- $id := include "portolan.text" $v.dns.clusterId }}\n`,
+  `{{- if and $v.dns.enabled $joined (ne $joined $id) }}{{ fail (printf "dns.clusterId: %s, but this cluster joined as %s; give --set dns.clusterId=%s" $id $joined $joined) }}{{- end }}\n`,
+].join('');

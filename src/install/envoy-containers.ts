@@ -1,8 +1,9 @@
 // The containers of an Envoy: one of ours writes its first configuration and ends, Envoy runs, and one of ours renews its
 // certificate. Pure.
 
+import { given, itemsOf } from './marks.ts';
 import type { Part } from './parts.ts';
-import { containerSecurity, fieldVariable, heapVariable } from './pod.ts';
+import { containerSecurity, fieldVariable, heapVariable, imageFields, readinessTimes, resourcesOf } from './pod.ts';
 import type { Values } from './values.ts';
 
 const directory = '/var/lib/portolan/proxy';
@@ -13,10 +14,10 @@ const mounts = [
 ];
 
 export function envoyContainers(part: Part, role: 'ingress' | 'sidecar', values: Values): object {
-  const { cpu, memory } = values[part.name];
+  const { extraArgs, extraEnv } = values[part.name];
   const ours = (name: string, args: readonly string[]) => ({
     name,
-    image: values.image,
+    ...imageFields(values),
     args: ['xds', ...args, '--directory', directory],
     env: [fieldVariable('POD_NAME', 'metadata.name'), heapVariable],
     resources: { requests: { cpu: '10m', memory: '96Mi' }, limits: { memory: '96Mi' } },
@@ -24,14 +25,16 @@ export function envoyContainers(part: Part, role: 'ingress' | 'sidecar', values:
     volumeMounts: mounts,
   });
   // Open as soon as the discovery server has sent its listeners. No liveness probe: an Envoy goes on without that server.
-  const readinessProbe = { tcpSocket: { port: part.ports[0]?.name }, periodSeconds: 10, timeoutSeconds: 3 };
+  const readinessProbe = { tcpSocket: { port: part.ports[0]?.name }, ...readinessTimes };
   const envoy = {
     name: 'envoy',
     image: values.envoyImage,
-    args: ['-c', `${directory}/envoy.json`, '--log-level', values.logLevel],
+    ...given('imagePullPolicy', values.imagePullPolicy),
+    args: ['-c', `${directory}/envoy.json`, '--log-level', values.logLevel, ...itemsOf(extraArgs)],
+    ...given('env', extraEnv),
     ports: part.ports.map(({ name, port, protocol }) => ({ name, containerPort: port, protocol })),
     readinessProbe,
-    resources: { requests: { cpu, memory }, limits: { memory } },
+    resources: resourcesOf(values[part.name]),
     securityContext: containerSecurity(),
     volumeMounts: mounts,
   };

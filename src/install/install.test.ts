@@ -8,8 +8,10 @@ import { describe, expect, test } from 'vitest';
 import { deployFiles } from '../../test/support/deploy-files.ts';
 import { parseListen } from '../cli/roles/options.ts';
 import type { KubernetesObject } from '../kube/objects/object.ts';
+import { imageOf } from './image.ts';
 import { objectsByPart, objectsOf } from './objects.ts';
 import { heapVariable } from './pod.ts';
+import { commentOf } from './value-comments.ts';
 import { defaultValues, partNames, type Values, valueProblems } from './values.ts';
 
 const deploy = fileURLToPath(new URL('../../deploy/', import.meta.url));
@@ -82,7 +84,7 @@ describe('install: least privilege', () => {
 
   test('the heap -> three quarters of the limit in every container of ours', () => {
     const containers = parts.flatMap(([, objects]) => podOf(objects).containers);
-    for (const { image, env } of containers.filter(({ image }) => image === defaultValues.image))
+    for (const { image, env } of containers.filter(({ image }) => image === imageOf(defaultValues.image)))
       expect([image, env]).toEqual([image, expect.arrayContaining([heapVariable])]);
   });
 
@@ -94,6 +96,21 @@ describe('install: least privilege', () => {
     const share = heap / Math.min(total, constrained || total);
     expect(share).toBeGreaterThan(0.7);
     expect(share).toBeLessThan(0.8);
+  });
+
+  test('probes -> a part that starts is looked at every second, and one that is ready is in service soon', () => {
+    for (const [name, objects] of parts) {
+      const [container] = podOf(objects).containers;
+      const isEnvoy = ['envoy', 'ingress'].includes(name);
+      expect([name, container]).toMatchObject([name, { readinessProbe: { periodSeconds: 2, failureThreshold: 5 } }]);
+      if (!isEnvoy) expect([name, container]).toMatchObject([name, { startupProbe: { periodSeconds: 1 } }]);
+    }
+  });
+
+  test('resolvers -> keep a copy of names for their next start, and go on answering while they are taken out', () => {
+    const argsOf = (part: 'dns' | 'authority') => podOf(new Map(parts).get(part)!).containers[0]!.args.join(' ');
+    expect(argsOf('dns')).toContain('--state /var/lib/portolan --lameduck 5');
+    expect(argsOf('authority')).toContain('--state /var/lib/portolan');
   });
 
   test('Deployments -> spread over nodes and zones, one Pod at a time may go; DaemonSets -> on every node', () => {
@@ -112,9 +129,9 @@ describe('install: least privilege', () => {
     const open = parts.map(([name, objects]) => {
       const { object } = objects.find(({ type }) => type.kind === 'NetworkPolicy')!;
       const { spec } = object as unknown as {
-        spec: { policyTypes: string[]; ingress: { ports: { port: number }[] }[] };
+        spec: { policyTypes: string[]; egress: object[]; ingress: { ports: { port: number }[] }[] };
       };
-      expect(spec.policyTypes).toEqual(['Ingress']);
+      expect([spec.policyTypes, spec.egress]).toEqual([['Ingress', 'Egress'], [{}]]);
       return `${name} ${spec.ingress.flatMap(({ ports }) => ports.map(({ port }) => port)).join()}`;
     });
     expect(open).toEqual([
@@ -179,7 +196,7 @@ describe('install: least privilege', () => {
       expect(pod.initContainers?.map(({ args }) => args.slice(0, 4))).toEqual([['xds', 'bootstrap', '--role', role]]);
       expect(pod.containers.map(({ image, args }) => [image, args[0]])).toEqual([
         [defaultValues.envoyImage, '-c'],
-        [defaultValues.image, 'xds'],
+        [imageOf(defaultValues.image), 'xds'],
       ]);
     },
   );
@@ -272,6 +289,14 @@ describe('install: serviceMonitor', () => {
 });
 
 describe('install: values', () => {
+  test('every value -> explained in values.yaml', () => {
+    const paths = Object.entries(defaultValues).flatMap(([key, value]) =>
+      typeof value !== 'object' || Array.isArray(value) ? [key] : Object.keys(value).map((field) => `${key}.${field}`),
+    );
+    expect(paths.length).toBeGreaterThan(100);
+    expect(paths.filter((path) => !commentOf(path))).toEqual([]);
+  });
+
   test('the defaults -> nothing is wrong; parts that are off are not installed', () => {
     expect(valueProblems(defaultValues)).toEqual([]);
     const names = objectsOf(defaultValues).map(({ object }) => object.metadata.name);
@@ -343,6 +368,14 @@ describe('install: values', () => {
       { authority: { ...defaultValues.authority, enabled: true } },
       'authority.federation',
     ],
+    ['a cluster id that is none', { dns: { ...defaultValues.dns, clusterId: 'East' } }, 'dns.clusterId: East: '],
+    [
+      'a client that is none',
+      { dns: { ...defaultValues.dns, clients: ['all'] } },
+      'dns.clients: "all" is no address or range',
+    ],
+    ['a pull policy that is none', { imagePullPolicy: 'Often' }, 'imagePullPolicy: Often is none of Always'],
+    ['a CPU limit that is none', { agent: { ...defaultValues.agent, cpuLimit: 'x' } }, 'agent.cpuLimit: x'],
     ['a memory that is none', { proxy: { ...defaultValues.proxy, memory: 'much' } }, 'proxy.memory: much'],
   ])('%s -> said with its path', (_what, change, message) => {
     expect(valueProblems({ ...defaultValues, ...change }).join('; ')).toContain(message);

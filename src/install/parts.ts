@@ -6,9 +6,13 @@ import { resolverAuthoritySecret } from '../clusterset/membership/resolver-autho
 import { ticketRule } from '../kube/objects/admin-ticket.ts';
 import { stubZonesName } from '../kube/objects/ours.ts';
 import { type PolicyRule, readVerbs, writeVerbs } from '../kube/objects/rbac.ts';
+import { flagForEach, whenSet } from './marks.ts';
 import type { PartName, Values } from './values.ts';
 
 export const adminPort = 9465;
+
+/** Stays while a container is restarted in its Pod. */
+const stateFolder = '/var/lib/portolan';
 
 /** For stub zones. */
 const stubPort = 8553;
@@ -110,6 +114,7 @@ export function partsOf(values: Values): Part[] {
       replicas: dns.replicas,
       args: [
         ...['dns', '--cluster-id', dns.clusterId, '--listen', at(53), ...optional('--forward', dns.forward)],
+        ...['--state', stateFolder, '--lameduck', String(dns.lameduck), ...flagForEach('--client', dns.clients)],
         ...optional('--stub-advertise', dns.stubAdvertise),
         ...whenSet(dns.stubAdvertise, 'dns.stubAdvertise', ['--stub-listen', at(stubPort), '--stub-shared']),
       ],
@@ -138,7 +143,7 @@ export function partsOf(values: Values): Part[] {
       name: 'proxy',
       workload: 'DaemonSet',
       replicas: undefined,
-      args: ['proxy', ...when(envoy.enabled, 'envoy', ['--envoy', '--envoy-uid', String(envoyUid)])],
+      args: ['proxy', ...whenSet(envoy.enabled, 'envoy.enabled', ['--envoy', '--envoy-uid', String(envoyUid)])],
       ports: [],
       clusterRules: [],
       systemRules: [],
@@ -183,6 +188,7 @@ export function partsOf(values: Values): Part[] {
         'dns',
         ...['--federation', authority.federation, '--clusterset', authority.clusterset, '--listen', at(53)],
         ...['--broker-kubeconfig', '/etc/portolan/kubeconfig', '--broker-kubeconfig-from', authority.brokerSecret],
+        ...['--state', stateFolder],
       ],
       ports: dnsPorts,
       // It reads and reports at the broker, with the account that portolan federation kubeconfig makes there. Here it keeps
@@ -275,18 +281,6 @@ const dnsPorts: readonly Port[] = [
   { name: 'dns', port: 53, protocol: 'UDP' },
   { name: 'dns-tcp', port: 53, protocol: 'TCP' },
 ];
-
-/** Words that are there if a part is enabled; while templates are made its value is a mark. */
-function when(isEnabled: boolean | string, part: PartName, words: readonly string[]): string[] {
-  if (typeof isEnabled === 'string') return words.map((word) => `WHEN(.Values.${part}.enabled) ${word}`);
-  return isEnabled ? [...words] : [];
-}
-
-/** Words that are there if that value is not empty; while templates are made it is a mark. */
-function whenSet(value: string, path: string, words: readonly string[]): string[] {
-  if (value.startsWith('MARK(')) return words.map((word) => `WHEN(.Values.${path}) ${word}`);
-  return value === '' ? [] : [...words];
-}
 
 function optional(flag: string, value: string): string[] {
   return value === '' ? [] : [flag, value];

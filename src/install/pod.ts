@@ -1,7 +1,23 @@
 // Fields that Pods of every part share. Pure.
 
+import { imageOf } from './image.ts';
+import { given, isMark } from './marks.ts';
+import type { PartValues, Values } from './values.ts';
+
 /** Three quarters of the limit for the heap; the rest is for buffers, threads and code. */
 export const heapVariable = { name: 'NODE_OPTIONS', value: '--max-old-space-size-percentage=75' };
+
+export const startupTimes = { periodSeconds: 1, timeoutSeconds: 3, failureThreshold: 60 };
+/** Out of service after ten seconds, and in service soon after it is ready. */
+export const readinessTimes = { periodSeconds: 2, timeoutSeconds: 3, failureThreshold: 5 };
+
+export function imageFields({ image, imagePullPolicy }: Values): Record<string, unknown> {
+  return { image: isMark(image) ? image : imageOf(image), ...given('imagePullPolicy', imagePullPolicy) };
+}
+
+export function resourcesOf({ cpu, memory, cpuLimit }: PartValues): object {
+  return { requests: { cpu, memory }, limits: { memory, ...given('cpu', cpuLimit) } };
+}
 
 export function fieldVariable(name: string, fieldPath: string): object {
   return { name, valueFrom: { fieldRef: { fieldPath } } };

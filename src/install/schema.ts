@@ -4,9 +4,11 @@
 import {
   cpuPattern,
   defaultValues,
+  lameduckMax,
   listenAddresses,
   logLevels,
   memoryPattern,
+  pullPolicies,
   serviceTypes,
   workloadKinds,
 } from './values.ts';
@@ -16,6 +18,11 @@ type Schema = Record<string, unknown>;
 const ipv4 = String.raw`\d{1,3}(\.\d{1,3}){3}`;
 const ipv6 = '[0-9a-fA-F:.]*:[0-9a-fA-F:.]*';
 const address = `${ipv4}|${ipv6}`;
+const label = '[a-z0-9]([a-z0-9-]*[a-z0-9])?';
+
+const numberOrText = ['string', 'number'];
+const listOf = (items: Schema): Schema => ({ type: 'array', items });
+const texts: Schema = { type: 'object', additionalProperties: { type: 'string' } };
 
 const special: Readonly<Record<string, Schema>> = {
   logLevel: { enum: logLevels },
@@ -24,12 +31,21 @@ const special: Readonly<Record<string, Schema>> = {
   'dns.clusterIP': { pattern: `^(${address})?$` },
   'dns.stubAdvertise': { pattern: `^(${address}|${ipv4}:\\d+|\\[${ipv6}\\](:\\d+)?)?$` },
   'dns.workload': { enum: workloadKinds },
+  'dns.clusterId': { type: numberOrText, pattern: `^(${label}(\\.${label})?)?$`, maxLength: 63 },
+  'dns.lameduck': { type: 'integer', minimum: 0, maximum: lameduckMax },
+  imagePullPolicy: { enum: pullPolicies },
   'dns.stubServiceType': { enum: serviceTypes },
 };
 
 const byKey: Readonly<Record<string, Schema>> = {
-  cpu: { pattern: cpuPattern.source },
-  memory: { pattern: memoryPattern.source },
+  // People write --set agent.cpu=1, which is a number to Helm.
+  cpu: { type: numberOrText, pattern: cpuPattern.source },
+  cpuLimit: { type: numberOrText, pattern: `^$|${cpuPattern.source}` },
+  memory: { type: numberOrText, pattern: memoryPattern.source },
+  nodeSelector: texts,
+  podAnnotations: texts,
+  extraArgs: listOf({ type: 'string' }),
+  clients: listOf({ type: 'string' }),
   replicas: { type: 'integer', minimum: 1 },
   serviceType: { enum: serviceTypes },
 };
@@ -46,6 +62,8 @@ function objectSchema(values: object, path: string): Schema {
 }
 
 function schemaOf(value: unknown, path: string): Schema {
-  if (typeof value === 'object' && value !== null) return objectSchema(value, `${path}.`);
-  return { type: typeof value, ...byKey[path.split('.').at(-1)!], ...special[path] };
+  const own = { ...byKey[path.split('.').at(-1)!], ...special[path] };
+  if (Array.isArray(value)) return { ...listOf({ type: 'object' }), ...own };
+  if (typeof value !== 'object' || value === null) return { type: typeof value, ...own };
+  return Object.keys(value).length === 0 ? { type: 'object', ...own } : objectSchema(value, `${path}.`);
 }

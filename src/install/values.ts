@@ -1,7 +1,8 @@
 // The values of an installation. The Helm chart has the same names. Pure.
 
 import { parseHostPort } from '../base/net/host-port.ts';
-import { parseIp } from '../base/net/ip.ts';
+import { parseIp, parseRange } from '../base/net/ip.ts';
+import { clusterIdProblem } from '../clusterset/rules/broker-layout.ts';
 
 export const partNames = [
   'agent',
@@ -16,14 +17,30 @@ export const partNames = [
 ] as const;
 export type PartName = (typeof partNames)[number];
 
-export interface PartValues {
+/** The same for every part. */
+export interface PodValues {
+  readonly cpuLimit: string;
+  readonly nodeSelector: Readonly<Record<string, string>>;
+  readonly affinity: object;
+  readonly tolerations: readonly object[];
+  readonly podAnnotations: Readonly<Record<string, string>>;
+  readonly extraArgs: readonly string[];
+  readonly extraEnv: readonly object[];
+  readonly from: readonly object[];
+  readonly egress: readonly object[];
+}
+
+export interface PartValues extends PodValues {
   readonly enabled: boolean;
   readonly cpu: string;
   readonly memory: string;
 }
 
 export interface Values {
+  /** With a tag or a digest it is pinned; without, the version of the installation is its tag. */
   readonly image: string;
+  readonly imagePullPolicy: string;
+  readonly imagePullSecrets: readonly object[];
   /** Image of the ingress and the node Envoys. */
   readonly envoyImage: string;
   readonly logLevel: string;
@@ -33,6 +50,8 @@ export interface Values {
   readonly serviceMonitor: boolean;
   /** Only namespaces, accounts and rights, for parts that do not run as Pods of this cluster. */
   readonly rightsOnly: boolean;
+  /** Peers of network policies that may reach admin ports; empty lets everybody. */
+  readonly adminFrom: readonly object[];
   readonly agent: PartValues & {
     readonly replicas: number;
     /** The right to write Services, for FederatedServices and derived Services. */
@@ -47,6 +66,10 @@ export interface Values {
     /** Nameserver for all other names; empty answers only our own zones. */
     readonly forward: string;
     readonly clusterId: string;
+    /** Ranges of clients; empty allows private and loopback addresses. */
+    readonly clients: readonly string[];
+    /** Seconds that a resolver goes on answering after it was told to end. */
+    readonly lameduck: number;
     /** Where authorities of federations reach the resolvers to post stub zones, IP[:PORT]; empty takes none. */
     readonly stubAdvertise: string;
     /** Type of the Service behind that address. */
@@ -83,14 +106,29 @@ export interface Values {
   };
 }
 
+const pod: PodValues = {
+  cpuLimit: '',
+  nodeSelector: {},
+  affinity: {},
+  tolerations: [],
+  podAnnotations: {},
+  extraArgs: [],
+  extraEnv: [],
+  from: [],
+  egress: [{}],
+};
+
 export const defaultValues: Values = {
-  image: 'portolan:0.1.0',
+  image: 'portolan',
+  imagePullPolicy: '',
+  imagePullSecrets: [],
   envoyImage: 'docker.io/envoyproxy/envoy:distroless-v1.40.0',
   logLevel: 'info',
   listenAddress: '0.0.0.0',
   serviceMonitor: false,
   rightsOnly: false,
-  agent: { enabled: true, replicas: 2, cpu: '50m', memory: '192Mi', writeServices: false },
+  adminFrom: [],
+  agent: { enabled: true, replicas: 2, cpu: '50m', memory: '192Mi', writeServices: false, ...pod },
   dns: {
     enabled: true,
     workload: 'Deployment',
@@ -100,10 +138,13 @@ export const defaultValues: Values = {
     clusterIP: '',
     forward: '',
     clusterId: 'cluster',
+    clients: [],
+    lameduck: 5,
     stubAdvertise: '',
     stubServiceType: 'LoadBalancer',
+    ...pod,
   },
-  proxy: { enabled: true, cpu: '50m', memory: '192Mi' },
+  proxy: { enabled: true, cpu: '50m', memory: '192Mi', ...pod },
   peering: {
     enabled: false,
     replicas: 2,
@@ -112,6 +153,7 @@ export const defaultValues: Values = {
     trustDomain: '',
     advertise: '',
     serviceType: 'LoadBalancer',
+    ...pod,
   },
   authority: {
     enabled: false,
@@ -122,13 +164,15 @@ export const defaultValues: Values = {
     clusterset: 'clusterset',
     brokerSecret: 'portolan-authority-broker',
     serviceType: 'LoadBalancer',
+    ...pod,
   },
-  xds: { enabled: false, replicas: 2, cpu: '100m', memory: '256Mi' },
-  ingress: { enabled: false, replicas: 2, cpu: '100m', memory: '128Mi', serviceType: 'LoadBalancer' },
-  envoy: { enabled: false, cpu: '100m', memory: '128Mi' },
-  dashboard: { enabled: false, cpu: '50m', memory: '192Mi', tlsSecret: 'portolan-dashboard-tls', host: '' },
+  xds: { enabled: false, replicas: 2, cpu: '100m', memory: '256Mi', ...pod },
+  ingress: { enabled: false, replicas: 2, cpu: '100m', memory: '128Mi', serviceType: 'LoadBalancer', ...pod },
+  envoy: { enabled: false, cpu: '100m', memory: '128Mi', ...pod },
+  dashboard: { enabled: false, cpu: '50m', memory: '192Mi', tlsSecret: 'portolan-dashboard-tls', host: '', ...pod },
 };
 
+export const pullPolicies: readonly string[] = ['', 'Always', 'IfNotPresent', 'Never'];
 export const workloadKinds = ['Deployment', 'DaemonSet'] as const;
 export const serviceTypes: readonly string[] = ['LoadBalancer', 'NodePort', 'ClusterIP'];
 export const logLevels: readonly string[] = ['debug', 'info', 'warn', 'error'];
@@ -143,9 +187,18 @@ export function valueProblems(values: Values): string[] {
   };
   oneOf('logLevel', logLevel, logLevels);
   oneOf('listenAddress', listenAddress, listenAddresses);
+  if (!pullPolicies.includes(values.imagePullPolicy))
+    problems.push(`imagePullPolicy: ${values.imagePullPolicy} is none of ${pullPolicies.slice(1).join(', ')}`);
   if (dns.enabled) oneOf('dns.workload', dns.workload, workloadKinds);
   for (const name of ['peering', 'authority', 'ingress'] as const)
     if (values[name].enabled) oneOf(`${name}.serviceType`, values[name].serviceType, serviceTypes);
+  const idProblem = dns.enabled && dns.clusterId !== '' ? clusterIdProblem(dns.clusterId) : undefined;
+  if (idProblem !== undefined) problems.push(`dns.clusterId: ${dns.clusterId}: ${idProblem}`);
+  for (const range of dns.enabled ? dns.clients : [])
+    if (typeof range !== 'string' || parseRange(range) === undefined)
+      problems.push(`dns.clients: ${JSON.stringify(range)} is no address or range such as 10.0.0.0/8`);
+  if (!(Number.isInteger(dns.lameduck) && dns.lameduck >= 0 && dns.lameduck <= lameduckMax))
+    problems.push(`dns.lameduck: ${dns.lameduck} is no number of seconds from 0 to ${lameduckMax}`);
   if (dns.enabled && dns.clusterIP !== '' && parseIp(dns.clusterIP) === undefined)
     problems.push(`dns.clusterIP: ${dns.clusterIP} is no IP address`);
   if (dns.enabled) oneOf('dns.stubServiceType', dns.stubServiceType, serviceTypes);
@@ -162,10 +215,17 @@ function partProblems(name: PartName, part: PartValues & { readonly replicas?: n
   const problems: string[] = [];
   if (part.replicas !== undefined && !(Number.isInteger(part.replicas) && part.replicas > 0))
     problems.push(`${name}.replicas: ${part.replicas} is not a number above 0`);
+  if (part.cpuLimit !== '' && !cpuPattern.test(part.cpuLimit))
+    problems.push(`${name}.cpuLimit: ${part.cpuLimit} is no quantity such as 500m`);
+  for (const word of part.extraArgs)
+    if (typeof word !== 'string') problems.push(`${name}.extraArgs: ${JSON.stringify(word)} is no text`);
   if (!cpuPattern.test(part.cpu)) problems.push(`${name}.cpu: ${part.cpu} is no quantity such as 100m`);
   if (!memoryPattern.test(part.memory)) problems.push(`${name}.memory: ${part.memory} is no quantity such as 256Mi`);
   return problems;
 }
+
+/** Below the 30 s that Kubernetes gives a Pod to end. */
+export const lameduckMax = 25;
 
 export const cpuPattern = /^\d+(m|\.\d+)?$/;
 export const memoryPattern = /^\d+(Mi|Gi)$/;

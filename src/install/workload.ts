@@ -18,8 +18,18 @@ import {
 import { serviceType } from '../kube/objects/service.ts';
 import { envoyContainers } from './envoy-containers.ts';
 import { always, type Gated, gated } from './gate.ts';
+import { given, givenOr, itemsOf } from './marks.ts';
 import { adminPort, envoyUid, type OutsidePort, type Part } from './parts.ts';
-import { containerSecurity, fieldVariable, heapVariable, spreadOf } from './pod.ts';
+import {
+  containerSecurity,
+  fieldVariable,
+  heapVariable,
+  imageFields,
+  readinessTimes,
+  resourcesOf,
+  spreadOf,
+  startupTimes,
+} from './pod.ts';
 import { monitoringOf } from './service-monitor.ts';
 import type { PartName, Values } from './values.ts';
 
@@ -56,7 +66,7 @@ export function objectsOfPart(part: Part, values: Values): Gated[] {
   return [
     ...rightsOf(part),
     ...workloadsOf(part, values),
-    ...always([...(part.service === undefined ? [] : [serviceOf(part, part.service)]), networkPolicyOf(part)]),
+    ...always([...(part.service === undefined ? [] : [serviceOf(part, part.service)]), networkPolicyOf(part, values)]),
     ...(part.outside === undefined ? [] : gated({ path: part.outside.ifSet }, outsideObjects(part, part.outside))),
     ...(hasAdmin(part) ? monitoringOf(part.name, labelsOf(part)) : []),
   ];
@@ -130,7 +140,8 @@ function rightsOf(part: Part): Gated[] {
 
 function workloadOf(part: Part, kind: 'Deployment' | 'DaemonSet', values: Values): Manifest {
   const labels = labelsOf(part);
-  const template = { metadata: { labels }, spec: podSpec(part, kind, values) };
+  const annotations = given('annotations', values[part.name].podAnnotations);
+  const template = { metadata: { labels, ...annotations }, spec: podSpec(part, kind, values) };
   const replicas = kind === 'Deployment' ? part.replicas : undefined;
   return manifest(
     workloadTypes[kind],
@@ -148,8 +159,12 @@ function workloadOf(part: Part, kind: 'Deployment' | 'DaemonSet', values: Values
 function podSpec(part: Part, kind: 'Deployment' | 'DaemonSet', values: Values): object {
   const { isOnHostNetwork } = part;
   const isOnEveryNode = kind === 'DaemonSet';
+  const { nodeSelector, affinity, tolerations } = values[part.name];
   return {
     serviceAccountName: accountOf(part),
+    ...given('imagePullSecrets', values.imagePullSecrets),
+    ...given('nodeSelector', nodeSelector),
+    ...given('affinity', affinity),
     priorityClassName: isOnHostNetwork ? 'system-node-critical' : 'system-cluster-critical',
     ...(isOnHostNetwork ? { hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' } : {}),
     securityContext: podSecurity(part),
@@ -162,8 +177,8 @@ function podSpec(part: Part, kind: 'Deployment' | 'DaemonSet', values: Values): 
       ...(part.secret === undefined ? [] : [{ name: 'secret', secret: { secretName: part.secret } }]),
     ],
     ...(isOnEveryNode
-      ? { tolerations: [{ operator: 'Exists' }] }
-      : { topologySpreadConstraints: spreadOf(labelsOf(part)) }),
+      ? givenOr('tolerations', tolerations, [{ operator: 'Exists' }])
+      : { ...given('tolerations', tolerations), topologySpreadConstraints: spreadOf(labelsOf(part)) }),
   };
 }
 
@@ -184,23 +199,24 @@ function mayAdministerNetwork({ name }: Part): boolean {
 }
 
 function container(part: Part, values: Values): object {
-  const { cpu, memory } = values[part.name];
+  const { extraArgs, extraEnv } = values[part.name];
   const ports = part.ports.map(({ name, port, protocol }) => ({ name, containerPort: port, protocol }));
   const admin = { name: 'admin', containerPort: adminPort, protocol: 'TCP' };
   return {
     name: part.name,
-    image: values.image,
-    args: [...part.args, ...adminFlags(part, values), '--log-level', values.logLevel],
+    ...imageFields(values),
+    args: [...part.args, ...adminFlags(part, values), '--log-level', values.logLevel, ...itemsOf(extraArgs)],
     env: [
       fieldVariable('NODE_NAME', 'spec.nodeName'),
       // The API server's own proxy leads to the admin endpoint by it.
       fieldVariable('POD_NAME', 'metadata.name'),
       ...(part.isOnHostNetwork ? [fieldVariable('HOST_IP', 'status.hostIP')] : []),
       heapVariable,
+      ...itemsOf(extraEnv),
     ],
     ports: part.isWithoutAdmin ? ports : [admin, ...ports],
     ...probesOf(part),
-    resources: { requests: { cpu, memory }, limits: { memory } },
+    resources: resourcesOf(values[part.name]),
     securityContext: containerSecurity(mayAdministerNetwork(part) ? ['NET_ADMIN'] : []),
     volumeMounts: [
       { name: 'state', mountPath: '/var/lib/portolan' },
@@ -216,12 +232,12 @@ function adminFlags({ isWithoutAdmin, isOnHostNetwork }: Part, { listenAddress }
 }
 
 function probesOf({ isWithoutAdmin, ports }: Part): object {
-  const times = { periodSeconds: 10, timeoutSeconds: 3 };
-  const at = (path: string) => ({ httpGet: { path, port: 'admin' }, ...times });
-  const connection = { tcpSocket: { port: ports[0]?.name }, ...times };
+  const connection = { tcpSocket: { port: ports[0]?.name } };
+  const at = (path: string) => (isWithoutAdmin ? connection : { httpGet: { path, port: 'admin' } });
   return {
-    livenessProbe: { ...(isWithoutAdmin ? connection : at('/livez')), failureThreshold: 6 },
-    readinessProbe: isWithoutAdmin ? connection : at('/readyz'),
+    startupProbe: { ...at('/livez'), ...startupTimes },
+    livenessProbe: { ...at('/livez'), periodSeconds: 10, timeoutSeconds: 3, failureThreshold: 6 },
+    readinessProbe: { ...at('/readyz'), ...readinessTimes },
   };
 }
 
@@ -258,12 +274,20 @@ function budgetOf(part: Part): Manifest {
   return manifest(budgetType, nameOf(part), { spec: { maxUnavailable: 1, selector: { matchLabels: labelsOf(part) } } });
 }
 
-/** Only the ports that it serves can be reached. */
-function networkPolicyOf(part: Part): Manifest {
+/** Only the ports that it serves can be reached, and by choice only from where the values say. */
+function networkPolicyOf(part: Part, values: Values): Manifest {
+  const { from, egress } = values[part.name];
+  const rule = (ports: readonly object[], peers: readonly object[]) =>
+    ports.length === 0 ? [] : [{ ports, ...given('from', peers) }];
   const admin = hasAdmin(part) ? [{ port: adminPort, protocol: 'TCP' }] : [];
   const outside = part.outside === undefined ? [] : [{ port: part.outside.port, protocol: 'TCP' }];
-  const ports = [...admin, ...part.ports.map(({ port, protocol }) => ({ port, protocol })), ...outside];
+  const own = part.ports.map(({ port, protocol }) => ({ port, protocol }));
   return manifest(networkPolicyType, nameOf(part), {
-    spec: { podSelector: { matchLabels: labelsOf(part) }, policyTypes: ['Ingress'], ingress: [{ ports }] },
+    spec: {
+      podSelector: { matchLabels: labelsOf(part) },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [...rule(admin, values.adminFrom), ...rule(own, from), ...rule(outside, [])],
+      egress,
+    },
   });
 }

@@ -5,14 +5,14 @@ import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findGoProgram } from '../../scripts/go-program.mjs';
+import { findHelm } from '../../scripts/helm.mjs';
 import { asArgs } from '../support/kubectl.ts';
 import { runPortolan, run as runProgram } from '../support/portolan.ts';
 import { KubernetesApiServer, kubeconfigText } from './api-server.ts';
 import { startFlowHome } from './homes.ts';
 import { sayingVersion } from './saying-version.ts';
 
-const helm = findGoProgram({ name: 'helm', module: 'helm.sh/helm/v3/cmd/helm', version: 'v3.16.4' });
+const helm = findHelm();
 
 describe('install on Kubernetes', () => {
   const directory = mkdtempSync(join(tmpdir(), 'portolan-install-'));
@@ -182,7 +182,7 @@ describe('install on Kubernetes', () => {
   });
 });
 
-describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'built by Go'})`, () => {
+describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'found or built by Go'})`, () => {
   const directory = mkdtempSync(join(tmpdir(), 'portolan-helm-'));
   let api: KubernetesApiServer;
   beforeAll(async () => {
@@ -195,7 +195,16 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'built by Go'})`, 
   const run = (...args: string[]) =>
     execFileSync(helm.path!, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   const template = (...set: string[]) =>
-    run('template', 'portolan', 'deploy/chart', '--kube-version', '1.35.0', ...set.flatMap((one) => ['--set', one]));
+    run(
+      'template',
+      'portolan',
+      'deploy/chart',
+      '-n',
+      'portolan-system',
+      '--kube-version',
+      '1.35.0',
+      ...set.flatMap((one) => ['--set', one]),
+    );
   const withDefinitions = (text: string) =>
     [text, ...readdirSync('deploy/chart/crds').map((name) => readFileSync(`deploy/chart/crds/${name}`, 'utf8'))].join(
       '\n---\n',
@@ -208,7 +217,16 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'built by Go'})`, 
   });
 
   test('template with the default values -> the objects of the kustomize base', () => {
-    const chart = run('template', 'portolan', 'deploy/chart', '--include-crds', '--kube-version', '1.35.0');
+    const chart = run(
+      'template',
+      'portolan',
+      'deploy/chart',
+      '-n',
+      'portolan-system',
+      '--include-crds',
+      '--kube-version',
+      '1.35.0',
+    );
     api.kubectl('apply', '--server-side', '-f', 'deploy/crds');
     expect(objects(chart)).toEqual(objects(api.kubectl('kustomize', 'deploy/kustomize/base')));
   });
@@ -254,6 +272,43 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'built by Go'})`, 
       await typed(/^helm uninstall .*$/m);
       expect(own.kubectl('get', 'deployments', '-n', 'portolan-system', '-o', 'name')).toBe('');
       expect(own.kubectl('get', 'crds', '-o', 'name')).toContain('serviceshards.portolan.dev');
+    } finally {
+      stop();
+      await own.stop();
+    }
+  });
+
+  test('install after join -> accepted; another id -> refused; uninstall -> the namespace with TLS Secrets stays', async () => {
+    const own = await KubernetesApiServer.start();
+    const { kubeconfig, stop } = await sayingVersion(own, { minor: '35', directory });
+    chmodSync(kubeconfig, 0o600);
+    const typed = async (line: string) => runProgram(helm.path!, [...line.split(' '), '--kubeconfig', kubeconfig]);
+    const chart = 'portolan deploy/chart -n portolan-system';
+    const secret = ['-n', 'portolan-external', '-o', 'name'];
+    try {
+      const as = (line: string) => runPortolan([...asArgs(line), '--kubeconfig', own.kubeconfig]);
+      await as('broker init --clusterset prod');
+      const token = (await as('broker token east --clusterset prod')).out.trim().split(/\s+/).at(-1)!;
+      expect((await as(`join ${token}`)).code).toBe(0);
+      own.kubectl('create', 'secret', 'generic', 'pki', '-n', 'portolan-external', '--from-literal=ca.crt=x');
+      const wrong = await typed(`install ${chart} --set dns.clusterId=west`);
+      expect([wrong.code === 0, wrong.err]).toEqual([
+        false,
+        expect.stringContaining('dns.clusterId: west, but this cluster joined as east'),
+      ]);
+      const first = await typed(`install ${chart} --set dns.clusterId=east`);
+      expect([first.code, first.err]).toEqual([0, '']);
+      const again = await typed(`upgrade ${chart} --reuse-values`);
+      expect([again.code, again.err]).toEqual([0, '']);
+      expect(own.kubectl('get', 'secrets', ...secret)).toContain('secret/pki');
+      expect((await typed('uninstall portolan -n portolan-system')).code).toBe(0);
+      expect(own.kubectl('get', 'secrets', ...secret)).toContain('secret/pki');
+      // One that Helm made itself stays too.
+      own.kubectl('delete', 'namespace', 'portolan-external');
+      expect((await typed(`install ${chart} --set dns.clusterId=east`)).code).toBe(0);
+      expect((await typed(`upgrade ${chart} --reset-then-reuse-values`)).code).toBe(0);
+      expect((await typed('uninstall portolan -n portolan-system')).code).toBe(0);
+      expect(own.kubectl('get', 'namespace', 'portolan-external', '-o', 'jsonpath={.status.phase}')).toBe('Active');
     } finally {
       stop();
       await own.stop();
@@ -329,8 +384,11 @@ interface Listed {
 function sorted(list: string): unknown[] {
   const documents = list.split(/^(?=\{$)/m).map((text) => JSON.parse(text) as Listed & { items?: Listed[] });
   const key = ({ kind, metadata: { namespace = '', name } }: Listed) => `${kind}/${namespace}/${name}`;
-  return documents
-    .flatMap((document): Listed[] => document.items ?? [document])
-    .filter((object) => key(object) !== 'Namespace//portolan-system')
-    .sort((a, b) => (key(a) < key(b) ? -1 : 1));
+  return (
+    documents
+      .flatMap((document): Listed[] => document.items ?? [document])
+      // Helm makes the first itself, and keeps the second.
+      .filter((object) => !/^Namespace\/\/portolan-(system|external)$/.test(key(object)))
+      .sort((a, b) => (key(a) < key(b) ? -1 : 1))
+  );
 }

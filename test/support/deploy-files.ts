@@ -34,7 +34,9 @@ function manifestFiles(): [string, string][] {
 
 function chart(): [string, string][] {
   const crds = definitionFiles().map(([name, text]): [string, string] => [`chart/crds/${name}`, text]);
-  return [...chartFiles(version, yaml).map(({ path, text }): [string, string] => [`chart/${path}`, text]), ...crds];
+  // Marks of templates stand on one line.
+  const unfolded = (value: unknown) => stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
+  return [...chartFiles(version, unfolded).map(({ path, text }): [string, string] => [`chart/${path}`, text]), ...crds];
 }
 
 function definitionFiles(): [string, string][] {

@@ -22,6 +22,7 @@ import { type InstallationPlan, joinedClusterId, objectsFor, planInstallation } 
 import { fillValues, readGiven, type ValueFlags } from './read-values.ts';
 import { untilReady } from './ready.ts';
 import { removeOurs } from './remove.ts';
+import { runningLines } from './running.ts';
 
 interface InstallFlags extends HomeFlags, ValueFlags, WaitFlags {
   readonly print?: boolean;
@@ -50,12 +51,14 @@ export function addInstallCommand(program: Command, deps: ClusterSetDeps): void 
         const clusterId = await joinedClusterId(client);
         const plan = await planInstallation(deps, client, { flags, clusterId });
         await installParts(deps, client, plan);
-        const { objects } = plan;
+        const { objects, values } = plan;
         if (flags.wait) await untilReady(deps, client, { objects, timeoutMs: parseTimeout(flags.timeout) });
         const next = 'portolan join makes this cluster a member of a clusterset';
         deps.print(
           `installed; ${clusterId === undefined ? next : `this cluster is ${clusterId}; see portolan status`}`,
         );
+        const nowMs = deps.world.clock.wallMs();
+        for (const line of await runningLines(client, { objects, image: values.image, nowMs })) deps.print(line);
       });
     });
   }

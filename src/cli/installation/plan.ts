@@ -20,6 +20,7 @@ import { fillValues, type GivenValues, readGiven, type ValueFlags } from './read
 import { obsoleteObjects, readRecord, recordManifest, type WrittenObject } from './record.ts';
 
 export interface InstallationPlan {
+  readonly values: Values;
   readonly objects: readonly Manifest[];
   readonly obsolete: readonly WrittenObject[];
   readonly record: Manifest;
@@ -32,8 +33,9 @@ export async function planInstallation(
 ): Promise<InstallationPlan> {
   const record = await readRecord(client).catch(ifForbidden);
   const given = await readGiven(deps, request.flags, record?.values);
-  const objects = objectsFor(withClusterId(given, request.clusterId));
-  return { objects, obsolete: obsoleteObjects(record, objects), record: recordManifest(given, objects) };
+  const values = withClusterId(given, request.clusterId);
+  const objects = objectsFor(values);
+  return { values, objects, obsolete: obsoleteObjects(record, objects), record: recordManifest(given, objects) };
 }
 
 /** The id that the cluster joined with; undefined if it has not. */

@@ -2,7 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { fillValues, readGiven } from './read-values.ts';
 
-const files: Record<string, string> = { '/list': '- a\n', '/text': 'a: [\n', '/good': 'dns: {clusterId: east}\n' };
+const files: Record<string, string> = {
+  '/list': '- a\n',
+  '/text': 'a: [\n',
+  '/good': 'dns: {clusterId: east}\n',
+  '/numbers': 'agent: {cpu: 1}\ndns: {clusterId: 42}\n',
+};
 const deps = {
   world: new Simulation({ seed: 1 }).world('cli'),
   host: {
@@ -35,6 +40,17 @@ describe('values of an installation', () => {
     });
   });
 
+  test('numbers for texts, lists and maps, keys with dots -> as people write them', async () => {
+    const set = ['agent.cpu=1', 'dns.clients=[240.0.0.0/4]', 'agent.nodeSelector.kubernetes\\.io/os=linux'];
+    const { agent, dns } = fillValues(await read({ values: '/numbers', set }));
+    expect([agent.cpu, agent.nodeSelector, dns.clusterId, dns.clients]).toEqual([
+      '1',
+      { 'kubernetes.io/os': 'linux' },
+      '42',
+      ['240.0.0.0/4'],
+    ]);
+  });
+
   test.each<[string, { values?: string; set?: string[] }]>([
     ['--values /list: expected a map', { values: '/list' }],
     ['--values /list: expected a map', { values: '/list', set: ['logLevel=warn'] }],
@@ -43,6 +59,8 @@ describe('values of an installation', () => {
     ['--set dns.clusterIP: write PATH=VALUE', { set: ['dns.clusterIP'] }],
     ['values: dns.clusterId: expected a string', { set: ['dns.clusterId.x=1'] }],
     ['values: dns: expected a map', { set: ['dns=1'] }],
+    ['values: dns.clients: expected a list', { set: ['dns.clients=10.0.0.0/8'] }],
+    ['values: agent.nodeSelector: expected a map', { set: ['agent.nodeSelector=linux'] }],
     ['values: colour: no such value', { set: ['colour=red'] }],
   ])('%s', async (message, flags) => {
     await expect(read(flags).then(fillValues)).rejects.toThrow(message);

@@ -45,7 +45,11 @@ function parseValues(file: string, text: string): GivenValues {
 function setPath(into: GivenValues, entry: string): void {
   const at = entry.indexOf('=');
   if (at <= 0) throw usageError(`--set ${entry}: write PATH=VALUE, such as dns.clusterIP=10.96.0.20`);
-  const path = entry.slice(0, at).split('.');
+  // A dot in a key is written \\. as for Helm.
+  const path = entry
+    .slice(0, at)
+    .split(/(?<!\\)\./)
+    .map((key) => key.replaceAll('\\.', '.'));
   let place = into;
   for (const key of path.slice(0, -1)) {
     place[key] ??= {};
@@ -74,10 +78,25 @@ function mergeValues(defaults: object, given: unknown, path: readonly string[]):
     if (!Object.hasOwn(known, key)) {
       throw usageError(`values: ${own.join('.')}: no such value; there are ${Object.keys(known).join(', ')}`);
     }
-    if (typeof known[key] === 'object') merged[key] = mergeValues(known[key] as object, value, own);
-    else if (typeof value !== typeof known[key])
-      throw usageError(`values: ${own.join('.')}: expected a ${typeof known[key]}`);
-    else merged[key] = value;
+    merged[key] = isSection(known[key]) ? mergeValues(known[key], value, own) : leafOf(known[key], value, own);
   }
   return merged;
+}
+
+/** Empty maps and lists are values of their own. */
+function isSection(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0;
+}
+
+function leafOf(usual: unknown, value: unknown, path: readonly string[]): unknown {
+  // People write cpu: 1.
+  if (typeof usual === 'string' && typeof value === 'number') return String(value);
+  const kind = kindOf(usual);
+  if (kindOf(value) !== kind) throw usageError(`values: ${path.join('.')}: expected a ${kind}`);
+  return value;
+}
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return 'list';
+  return typeof value === 'object' ? 'map' : typeof value;
 }

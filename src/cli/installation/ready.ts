@@ -8,8 +8,11 @@ import { CommandError } from '../exit-codes.ts';
 import type { ClusterSetDeps } from '../with-home.ts';
 import { describe } from './describe.ts';
 
-interface Workload extends KubernetesObject {
-  readonly spec?: { readonly replicas?: number };
+export interface Workload extends KubernetesObject {
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly template?: { readonly spec?: { readonly containers?: readonly { readonly image?: string }[] } };
+  };
   readonly status?: {
     readonly observedGeneration?: number;
     readonly updatedReplicas?: number;

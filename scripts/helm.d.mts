@@ -1,0 +1,1 @@
+export function findHelm(): { readonly path?: string; readonly why?: string };
