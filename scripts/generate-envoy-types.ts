@@ -54,7 +54,7 @@ const wanted: readonly (readonly [file: string, messages: string])[] = [
     'envoy/config/endpoint/v3/endpoint_components.proto',
     'Endpoint Endpoint.HealthCheckConfig LbEndpoint LocalityLbEndpoints',
   ],
-  ['envoy/config/listener/v3/listener.proto', 'Listener AdditionalAddress'],
+  ['envoy/config/listener/v3/listener.proto', 'Listener Listener.InternalListenerConfig AdditionalAddress'],
   ['envoy/config/listener/v3/api_listener.proto', 'ApiListener'],
   [
     'envoy/config/listener/v3/listener_components.proto',
@@ -82,13 +82,16 @@ const wanted: readonly (readonly [file: string, messages: string])[] = [
     'envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.proto',
     'TcpProxy TcpProxy.WeightedCluster TcpProxy.WeightedCluster.ClusterWeight TcpProxy.OnDemand',
   ],
+  ['envoy/extensions/filters/network/set_filter_state/v3/set_filter_state.proto', 'Config'],
+  ['envoy/extensions/filters/common/set_filter_state/v3/value.proto', 'FilterStateValue'],
+  ['envoy/config/core/v3/substitution_format_string.proto', 'SubstitutionFormatString'],
   ['envoy/extensions/filters/listener/original_dst/v3/original_dst.proto', 'OriginalDst'],
   ['envoy/extensions/filters/listener/tls_inspector/v3/tls_inspector.proto', 'TlsInspector'],
   ['envoy/extensions/filters/listener/http_inspector/v3/http_inspector.proto', 'HttpInspector'],
   ['envoy/extensions/http/early_header_mutation/header_mutation/v3/header_mutation.proto', 'HeaderMutation'],
   [
     'envoy/extensions/matching/common_inputs/network/v3/network_inputs.proto',
-    'DestinationIPInput DestinationPortInput ServerNameInput TransportProtocolInput ApplicationProtocolInput SourceIPInput',
+    'DestinationIPInput DestinationPortInput ServerNameInput TransportProtocolInput ApplicationProtocolInput SourceIPInput FilterStateInput',
   ],
   [
     'envoy/extensions/transport_sockets/tls/v3/tls.proto',
@@ -120,10 +123,27 @@ const wanted: readonly (readonly [file: string, messages: string])[] = [
   ['envoy/config/accesslog/v3/accesslog.proto', 'AccessLog'],
 ];
 
+const connectMode = 'envoy.extensions.filters.network.tcp_proxy.v3.UpstreamConnectMode';
+
 /** Fields that Envoy 1.40 has and the shipped files are too old to know. */
 const later: Readonly<Record<string, string>> = {
   'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext': 'auto_host_sni 6 bool;auto_sni_san_validation 7 bool',
+  'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy': `upstream_connect_mode 21 enum ${connectMode};max_early_data_bytes 22 google.protobuf.UInt32Value`,
+  'envoy.extensions.filters.network.set_filter_state.v3.Config':
+    'on_downstream_tls_handshake 2 list envoy.extensions.filters.common.set_filter_state.v3.FilterStateValue',
 };
+
+/** Messages and enums that they lack altogether. */
+const laterMessages: readonly (readonly [string, string])[] = [
+  [
+    'envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport',
+    'transport_socket 3 envoy.config.core.v3.TransportSocket',
+  ],
+  ['envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer', ''],
+];
+const laterEnums: readonly (readonly [string, string])[] = [
+  [connectMode, 'IMMEDIATE 0;ON_DOWNSTREAM_DATA 1;ON_DOWNSTREAM_TLS_HANDSHAKE 2'],
+];
 
 /** Google's own types; our encoder knows their form in JSON. */
 const wellKnown = [
@@ -157,9 +177,13 @@ function main(): void {
   }
   const enums = new Map<string, protobuf.Enum>();
   const messages = [...types]
-    .sort(byName)
-    .map(([name, type]) => [name, withLater(name, printMessage(type, types, enums))] as const);
-  const values = [...enums].sort(byName).map(([name, { values: known }]) => [name, printEnum(known)] as const);
+    .map(([name, type]) => [name, withLater(name, printMessage(type, types, enums))] as const)
+    .concat(laterMessages)
+    .sort(byName);
+  const values = [...enums]
+    .map(([name, { values: known }]) => [name, printEnum(known)] as const)
+    .concat(laterEnums)
+    .sort(byName);
   writeFileSync('src/gen/envoy-types.ts', print(messages, values));
   console.log(`${messages.length} messages, ${values.length} enums`);
 }

@@ -8,6 +8,11 @@ import type { Values } from './values.ts';
 
 const directory = '/var/lib/portolan/proxy';
 const server = 'portolan-xds.portolan-system.svc:15010';
+/**
+ * For the Envoy of an ingress: how long connections of a caller or a service live that was taken away. Envoy takes it
+ * from its command line alone; its default is ten minutes.
+ */
+export const ingressArgs: readonly string[] = ['--drain-time-s', '2'];
 const mounts = [
   { name: 'state', mountPath: '/var/lib/portolan' },
   { name: 'tmp', mountPath: '/tmp' },
@@ -26,11 +31,12 @@ export function envoyContainers(part: Part, role: 'ingress' | 'sidecar', values:
   });
   // Open as soon as the discovery server has sent its listeners. No liveness probe: an Envoy goes on without that server.
   const readinessProbe = { tcpSocket: { port: part.ports[0]?.name }, ...readinessTimes };
+  const ownArgs = role === 'ingress' ? ingressArgs : [];
   const envoy = {
     name: 'envoy',
     image: values.envoyImage,
     ...given('imagePullPolicy', values.imagePullPolicy),
-    args: ['-c', `${directory}/envoy.json`, '--log-level', values.logLevel, ...itemsOf(extraArgs)],
+    args: ['-c', `${directory}/envoy.json`, '--log-level', values.logLevel, ...ownArgs, ...itemsOf(extraArgs)],
     ...given('env', extraEnv),
     ports: part.ports.map(({ name, port, protocol }) => ({ name, containerPort: port, protocol })),
     readinessProbe,

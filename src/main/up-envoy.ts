@@ -11,6 +11,7 @@ import { sleep, type Timer, type World } from '../base/world.ts';
 import type { Credentials } from '../base/x509/certificates.ts';
 import type { Plugins } from '../external/plugins/plugin.ts';
 import type { OutboundPorts } from '../external/rules/redirects.ts';
+import { ingressArgs } from '../install/envoy-containers.ts';
 import type { Client } from '../kube/client/client.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 import { issueProxy, openAuthority, renewedCertificateMs } from '../xds/identity/authority.ts';
@@ -88,7 +89,8 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
   const file = join(directory, bootstrapFile);
   await world.disk.write(file, Buffer.from(JSON.stringify(bootstrap)), { mode: 0o600 });
   await role.whenSynced();
-  const args = ['-c', file, '-l', 'warning', '--concurrency', '1', '--use-dynamic-base-id'];
+  const own = identity.role === 'ingress' ? ingressArgs : [];
+  const args = ['-c', file, '-l', 'warning', '--concurrency', '1', '--use-dynamic-base-id', ...own];
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
   let ended: string | undefined;
   child.once('error', (error) => (ended = error.message));

@@ -24,10 +24,33 @@ export function listenAddress(address: string, port: number): JsonObject {
   return { socket_address: { address, port_value: port, ...both } };
 }
 
-export function tcpProxy(cluster: string): JsonObject {
+export function tcpProxy(cluster: string, more: JsonObject = {}): JsonObject {
   return {
     name: 'tcp',
-    typed_config: typed('filters.network.tcp_proxy.v3.TcpProxy', { stat_prefix: cluster, cluster }),
+    typed_config: typed('filters.network.tcp_proxy.v3.TcpProxy', { stat_prefix: cluster, cluster, ...more }),
+  };
+}
+
+/** For a `tcpProxy` that connects when it is known who calls. Data that comes earlier waits. */
+export const afterHandshake: JsonObject = {
+  upstream_connect_mode: 'ON_DOWNSTREAM_TLS_HANDSHAKE',
+  max_early_data_bytes: 65_536,
+};
+
+/** Leads to the internal listener of the same name, with the filter state that is shared. */
+export function internalCluster(name: string): JsonObject {
+  const address = { envoy_internal_address: { server_listener_name: name, endpoint_id: name } };
+  const raw = { name: 'raw', typed_config: typed('transport_sockets.raw_buffer.v3.RawBuffer') };
+  const inside = typed('transport_sockets.internal_upstream.v3.InternalUpstreamTransport', { transport_socket: raw });
+  const unlimited = { max_connections: 1_000_000, max_pending_requests: 1_000_000, max_connection_pools: 1_000_000 };
+  return {
+    name,
+    type: 'STATIC',
+    connect_timeout: '5s',
+    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint: { address } }] }] },
+    // Connections are bounded at the clusters of the backends.
+    circuit_breakers: { thresholds: [unlimited] },
+    transport_socket: { name: 'internal', typed_config: inside },
   };
 }
 
@@ -73,6 +96,8 @@ export function takeChain(chain: string): JsonObject {
   return { action: { name: 'chain', typed_config } };
 }
 
+export const networkInputs = 'matching.common_inputs.network.v3';
+
 export function matchInput(name: string): JsonObject {
-  return { name, typed_config: typed(`matching.common_inputs.network.v3.${name}`) };
+  return { name, typed_config: typed(`${networkInputs}.${name}`) };
 }

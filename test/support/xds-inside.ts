@@ -3,6 +3,7 @@
 
 import { createServer, get, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import { createServer as createTcpServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { connect, type TLSSocket } from 'node:tls';
 
@@ -18,6 +19,20 @@ export type Order =
       readonly certificate: string;
       readonly key: string;
     }
+  /** Sends back what it gets. */
+  | { readonly do: 'echo'; readonly address: string; readonly port: number }
+  /** Opens a TLS connection to such a server, and sends and reads until it is closed. */
+  | {
+      readonly do: 'hold';
+      readonly name: string;
+      readonly address: string;
+      readonly port: number;
+      readonly sni: string;
+      readonly certificate: string;
+      readonly key: string;
+    }
+  /** How many echoes a held connection has read, and whether it is closed. */
+  | { readonly do: 'held'; readonly name: string }
   | { readonly do: 'get'; readonly to: string }
   /** Asks again and again, each time on a new connection, until `until`. */
   | { readonly do: 'repeat'; readonly to: string }
@@ -70,9 +85,38 @@ function tls({ address, port, sni, certificate, key }: Extract<Order, { do: 'tls
   });
 }
 
+const held = new Map<string, { echoes: number; isClosed: boolean }>();
+const echoEveryMs = 50;
+
+function hold({ name, address, port, sni, certificate, key }: Extract<Order, { do: 'hold' }>): Promise<string> {
+  const state = { echoes: 0, isClosed: false };
+  held.set(name, state);
+  return new Promise((resolve) => {
+    const options = { host: address, port, servername: sni, rejectUnauthorized: false, cert: certificate, key };
+    const socket = connect(options, () => socket.write('.'));
+    const timer = setInterval(() => socket.write('.'), echoEveryMs);
+    socket.on('data', () => {
+      state.echoes += 1;
+      resolve('open');
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      clearInterval(timer);
+      state.isClosed = true;
+      resolve('refused');
+    });
+  });
+}
+
 async function follow(order: Order): Promise<unknown> {
   if (order.do === 'get') return ask(order.to);
   if (order.do === 'tls') return tls(order);
+  if (order.do === 'hold') return hold(order);
+  if (order.do === 'held') return held.get(order.name);
+  if (order.do === 'echo') {
+    const server = createTcpServer((socket) => socket.on('error', () => {}).pipe(socket));
+    return new Promise((resolve) => server.listen(order.port, order.address, () => resolve('ready')));
+  }
   if (order.do === 'serve') {
     const server = createServer((_request, response) => response.end(order.name));
     servers.push(server);

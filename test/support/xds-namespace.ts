@@ -13,7 +13,7 @@ export interface XdsNamespace {
   /** The address of the outside, as the inside reaches it. */
   readonly outside: string;
   ask(order: Order): Promise<unknown>;
-  startEnvoy(folder: string, name: string, bootstrap: object): RunningProxy;
+  startEnvoy(folder: string, name: string, bootstrap: object, args?: readonly string[]): RunningProxy;
   stop(): void;
 }
 
@@ -67,10 +67,20 @@ export function startXdsNamespace(virtualPort: number): XdsNamespace {
         waiting.set(last, resolve);
         child.stdin.write(`${JSON.stringify({ id: last, order })}\n`);
       }),
-    startEnvoy: (folder, proxyName, bootstrap) => {
+    startEnvoy: (folder, proxyName, bootstrap, args = []) => {
       const file = join(folder, `${proxyName}.json`);
       writeFileSync(file, JSON.stringify(bootstrap));
-      const envoy = [pathOf('envoy')!, '-c', file, '--concurrency', '1', '-l', 'warning', '--use-dynamic-base-id'];
+      const envoy = [
+        pathOf('envoy')!,
+        '-c',
+        file,
+        '--concurrency',
+        '1',
+        '-l',
+        'warning',
+        '--use-dynamic-base-id',
+        ...args,
+      ];
       const as = ['setpriv', '--reuid', String(envoyUid), '--clear-groups', '--'];
       const proxy = spawn(ip, ['netns', 'exec', name, ...as, ...envoy]);
       let log = '';

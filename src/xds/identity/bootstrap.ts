@@ -33,12 +33,18 @@ export interface BootstrapOptions {
 }
 
 const serverCluster = 'portolan-xds';
+/** The ingress has a listener inside, and Envoy takes none without this. */
+const internalListeners = {
+  name: 'envoy.bootstrap.internal_listener',
+  typed_config: { '@type': 'type.googleapis.com/envoy.extensions.bootstrap.internal_listener.v3.InternalListener' },
+};
 
 export function envoyBootstrap(options: BootstrapOptions): JsonObject {
   const { admin, variant } = options;
   const overAds = { ads: {}, resource_api_version: 'V3' };
   return {
     node: nodeOf(options),
+    ...(options.identity.role === 'ingress' && { bootstrap_extensions: [internalListeners] }),
     admin: { address: { socket_address: { address: admin.host, port_value: admin.port } } },
     dynamic_resources: {
       ads_config: {

@@ -2,7 +2,14 @@ import { expect, test } from 'vitest';
 import type { Cause } from '../resource.ts';
 import { at } from '../testing/resources.ts';
 import { makeEntry } from '../view/entry.ts';
-import { backendEndpoints, callersResource, ingressResources, type SharedRoute, workloadResource } from './generate.ts';
+import {
+  backendEndpoints,
+  type CallerTrust,
+  callersResource,
+  ingressResources,
+  type SharedRoute,
+  workloadResource,
+} from './generate.ts';
 
 const cause = (name: string): Cause => ({ at: 'home', kind: 'PeerExport', namespace: 'shop', name });
 
@@ -18,7 +25,15 @@ function route(name: string, changes: Partial<SharedRoute> = {}): SharedRoute {
   };
 }
 
-const sure = { hasCertificate: () => true, hasTrust: () => true };
+const globex: CallerTrust = { peer: 'globex', domain: 'globex.example', bundle: 'g', identities: [] };
+const initech: CallerTrust = {
+  peer: 'initech',
+  domain: 'initech.example',
+  bundle: 'i',
+  identities: ['spiffe://initech.example/x'],
+};
+const trustOf = (name: string) => [globex, initech].find(({ peer }) => peer === name);
+const sure = { hasCertificate: () => true, trustOf };
 
 test('ingress: two services -> one listener that routes by SNI, a cluster for each backend', () => {
   const routes = [route('db'), route('cache', { tls: 'passthrough' })];
@@ -28,6 +43,8 @@ test('ingress: two services -> one listener that routes by SNI, a cluster for ea
     'listener ingress',
     'cluster export/shop/cache/http',
     'cluster export/shop/db/http',
+    'cluster ingress-callers',
+    'listener ingress-callers',
   ]);
   const { filter_chains } = resources[0]!.body as { filter_chains: { name: string; transport_socket?: unknown }[] };
   const chains = filter_chains.map(
@@ -51,27 +68,25 @@ test('ingress: two exports with one SNI -> the first by name keeps it, the other
 
 test('ingress: nobody to trust, or no certificate to show -> withheld; others are served', () => {
   const routes = [route('db'), route('cache')];
-  const noTrust = ingressResources({ routes, hasCertificate: () => true, hasTrust: () => false });
+  const noTrust = ingressResources({ routes, hasCertificate: () => true, trustOf: () => undefined });
   expect(noTrust.resources).toEqual([]);
   const noCertificate = ingressResources({
     routes,
-    hasTrust: () => true,
+    trustOf,
     hasCertificate: (san) => !san.endsWith('db'),
   });
   expect(noCertificate.withheld.map(({ cause: { name } }) => name)).toEqual(['db']);
-  expect(noCertificate.resources.map(({ name }) => name)).toEqual(['ingress', 'export/shop/cache/http']);
+  expect(noCertificate.resources.map(({ name }) => name)).toEqual([
+    'ingress',
+    'export/shop/cache/http',
+    'ingress-callers',
+    'ingress-callers',
+  ]);
 });
 
 test('ingress: callers -> each trust domain with its own roots, in any order the same', () => {
-  const globex = { peer: 'globex', domain: 'globex.example', bundle: 'g', identities: [] };
-  const initech = {
-    peer: 'initech',
-    domain: 'initech.example',
-    bundle: 'i',
-    identities: ['spiffe://initech.example/x'],
-  };
-  const one = callersResource([globex, initech], cause('db'));
-  expect(makeEntry(one).version).toBe(makeEntry(callersResource([initech, globex], cause('db'))).version);
+  const one = callersResource([globex, initech], [cause('db')]);
+  expect(makeEntry(one).version).toBe(makeEntry(callersResource([initech, globex], [cause('db')])).version);
   const context = one.body['validation_context'];
   expect(at(context, 'custom_validator_config.typed_config.trust_domains.*.name')).toEqual([
     'globex.example',
@@ -81,6 +96,33 @@ test('ingress: callers -> each trust domain with its own roots, in any order the
     { prefix: 'spiffe://globex.example/' },
     { exact: 'spiffe://initech.example/x' },
   ]);
+});
+
+test('ingress: two Peers of one trust domain -> its roots once, since Envoy refuses a domain that comes twice', () => {
+  const again = { ...globex, peer: 'globex-2', bundle: 'h', identities: ['spiffe://globex.example/y'] };
+  const context = callersResource([again, globex], [cause('db')]).body['validation_context'];
+  expect(at(context, 'custom_validator_config.typed_config.trust_domains.*')).toEqual([
+    { name: 'globex.example', trust_bundle: { inline_string: 'gh' } },
+  ]);
+  expect(at(context, 'match_typed_subject_alt_names.*.matcher')).toEqual([{ prefix: 'spiffe://globex.example/' }]);
+});
+
+test('ingress: one of two callers goes -> its chain alone goes, and the listener of the TLS stays as it is', () => {
+  const both = [route('db', { peers: ['globex', 'initech'] })];
+  const bodyOf = (trust: typeof trustOf, name: string) =>
+    ingressResources({ ...sure, routes: both, trustOf: trust }).resources.find(
+      (each) => each.type === 'listener' && each.name === name,
+    )!.body;
+  const chains = (trust: typeof trustOf) =>
+    at(bodyOf(trust, 'ingress-callers'), 'filter_chains.*') as { name: string }[];
+  const before = chains(trustOf);
+  expect(before.map(({ name }) => name)).toEqual([
+    'db.shop.acme.example spiffe://globex.example/',
+    'db.shop.acme.example spiffe://initech.example/x ',
+  ]);
+  const without = (name: string) => (name === 'globex' ? undefined : trustOf(name));
+  expect(chains(without)).toEqual(before.slice(1));
+  expect(bodyOf(without, 'ingress')).toEqual(bodyOf(trustOf, 'ingress'));
 });
 
 test('ingress: a backend without endpoints -> an empty assignment; its certificate -> a secret', () => {

@@ -1,15 +1,18 @@
 // The ingress that peers connect to: it routes by SNI and, unless a workload does so itself, ends the mutual TLS in the
-// workload's name. A connection with an unknown SNI finds no filter chain and is closed. Pure; the order of the input
-// never matters.
+// workload's name. A connection with an unknown SNI finds no filter chain and is closed. Behind the TLS, each caller of a
+// service has a filter chain of its own, in an internal listener: taking it away ends that caller's connections and no
+// others. Pure; the order of the input never matters.
 
 import type { JsonObject } from '../../base/json.ts';
-import { digestOf } from '../../kube/objects/bounded-name.ts';
 import {
+  afterHandshake,
   anyAddress,
   downstreamTls,
   edsCluster,
+  internalCluster,
   listenAddress,
   matchInput,
+  networkInputs,
   secretReference,
   socketAddress,
   takeChain,
@@ -23,6 +26,11 @@ import type { Cause, XdsResource } from '../resource.ts';
 import type { Withheld } from '../withheld.ts';
 
 export const ingressPort = 15_443;
+
+/** The internal listener, and the cluster that leads to it. */
+const callersName = 'ingress-callers';
+/** In the filter state of a connection: its SNI and its caller. */
+const callerKey = 'portolan.caller';
 
 /** One service that is shared with peers. */
 export interface SharedRoute {
@@ -48,7 +56,8 @@ export interface IngressInput {
   readonly routes: readonly SharedRoute[];
   /** Whether a certificate for this identity can be shown. */
   readonly hasCertificate: (san: string) => boolean;
-  readonly hasTrust: (peer: string) => boolean;
+  /** Undefined while no roots are known. */
+  readonly trustOf: (peer: string) => CallerTrust | undefined;
   readonly port?: number;
   /** Where it listens; everywhere if absent. */
   readonly address?: string;
@@ -70,12 +79,19 @@ export function ingressResources(input: IngressInput): IngressOutcome {
   const served = [...bySni].sort(([one], [other]) => (one < other ? -1 : 1));
   if (served.length === 0) return { resources: [], withheld };
   const backends = new Map(served.map(([, { backend, cause }]) => [backendName(backend), cause]));
+  const causes = causesOf(served);
   const resources: XdsResource[] = [
-    { type: 'listener', name: 'ingress', body: listenerBody(served, input), causes: causesOf(served) },
+    { type: 'listener', name: 'ingress', body: listenerBody(served, input), causes },
     ...[...backends].map(([name, cause]): XdsResource => {
       return { type: 'cluster', name, body: edsCluster(name), causes: [cause] };
     }),
   ];
+  const callers = callersOf(served, input);
+  if (callers.size > 0)
+    resources.push(
+      { type: 'cluster', name: callersName, body: internalCluster(callersName), causes },
+      { type: 'listener', name: callersName, body: callersListener(callers), causes },
+    );
   return { resources, withheld };
 }
 
@@ -114,24 +130,40 @@ export interface CallerTrust {
   readonly identities: readonly string[];
 }
 
-export function callersSecret(peers: readonly string[]): string {
-  return `ingress/callers/${digestOf([...peers].sort().join(' '))}`;
-}
+export const callersSecret = 'ingress/callers';
 
-/** Roots are confined to their own trust domain: those of one peer are invalid for another. */
-export function callersResource(callers: readonly CallerTrust[], cause: Cause): XdsResource {
-  const name = callersSecret(callers.map(({ peer }) => peer));
-  const sorted = [...callers].sort((one, other) => (one.domain < other.domain ? -1 : 1));
-  const trust_domains = sorted.map(({ domain, bundle }) => ({ name: domain, trust_bundle: { inline_string: bundle } }));
+/**
+ * All that may call anything: the internal listener decides who may call what. One secret under one name, so that a
+ * change of it is no change of a filter chain. Roots are confined to their own trust domain: those of one peer are
+ * invalid for another.
+ */
+export function callersResource(callers: readonly CallerTrust[], causes: readonly Cause[]): XdsResource {
+  const byDomain = new Map<string, CallerTrust[]>();
+  for (const caller of [...callers].sort(byPeer)) {
+    const same = byDomain.get(caller.domain);
+    if (same === undefined) byDomain.set(caller.domain, [caller]);
+    else same.push(caller);
+  }
+  const domains = [...byDomain].sort(([one], [other]) => (one < other ? -1 : 1));
+  const trust_domains = domains.map(([name, all]) => {
+    const inline_string = [...new Set(all.map(({ bundle }) => bundle))].join('');
+    return { name, trust_bundle: { inline_string } };
+  });
   const validator = typed('transport_sockets.tls.v3.SPIFFECertValidatorConfig', { trust_domains });
-  const matchers = sorted.flatMap(({ domain, identities }): JsonObject[] =>
-    identities.length === 0 ? [{ prefix: `spiffe://${domain}/` }] : identities.map((exact) => ({ exact })),
-  );
+  const matchers = domains.flatMap(([domain, all]): JsonObject[] => {
+    const identities = all.flatMap((one) => one.identities);
+    const isAny = all.some((one) => one.identities.length === 0);
+    return isAny ? [{ prefix: anyOf(domain) }] : [...new Set(identities)].sort().map((exact) => ({ exact }));
+  });
   const validation_context = {
     match_typed_subject_alt_names: matchers.map((matcher) => ({ san_type: 'URI', matcher })),
     custom_validator_config: { name: 'envoy.tls.cert_validator.spiffe', typed_config: validator },
   };
-  return { type: 'secret', name, body: { name, validation_context }, causes: [cause] };
+  return { type: 'secret', name: callersSecret, body: { name: callersSecret, validation_context }, causes };
+}
+
+function anyOf(domain: string): string {
+  return `spiffe://${domain}/`;
 }
 
 function whyNot(route: SharedRoute, other: SharedRoute | undefined, input: IngressInput): string | undefined {
@@ -140,7 +172,7 @@ function whyNot(route: SharedRoute, other: SharedRoute | undefined, input: Ingre
     return `its SNI ${route.sni} belongs to ${kind} ${namespace}/${name}; give one of them another serviceId`;
   }
   if (route.tls === 'passthrough') return undefined;
-  const unknown = route.peers.filter((peer) => !input.hasTrust(peer));
+  const unknown = route.peers.filter((peer) => input.trustOf(peer) === undefined);
   if (unknown.length === route.peers.length)
     return `no roots are known for ${unknown.join(', ')}; set spec.trust of the Peer`;
   if (!input.hasCertificate(route.san))
@@ -160,23 +192,73 @@ function listenerBody(served: readonly (readonly [string, SharedRoute])[], input
   };
 }
 
-function chainOf(name: string, { tls, san, peers, backend }: SharedRoute): JsonObject {
-  const chain = { name, filters: [tcpProxy(backendName(backend))] };
-  if (tls === 'passthrough') return chain;
+function chainOf(name: string, { tls, san, backend }: SharedRoute): JsonObject {
+  if (tls === 'passthrough') return { name, filters: [tcpProxy(backendName(backend))] };
   const context = {
     require_client_certificate: true,
     common_tls_context: {
       tls_params: tls12to13,
       tls_certificate_sds_secret_configs: [secretReference(workloadSecret(san))],
-      validation_context_sds_secret_config: secretReference(callersSecret(peers)),
+      validation_context_sds_secret_config: secretReference(callersSecret),
     },
   };
-  return { ...chain, transport_socket: downstreamTls(context) };
+  const filters = [rememberCaller(name), tcpProxy(callersName, afterHandshake)];
+  return { name, filters, transport_socket: downstreamTls(context) };
+}
+
+/** The space at the end tells an identity from a longer one that begins like it. */
+function rememberCaller(sni: string): JsonObject {
+  const value = {
+    object_key: callerKey,
+    // Hashable: connections with different values never share a connection to the internal listener.
+    factory_key: 'envoy.hashable_string',
+    format_string: { text_format_source: { inline_string: `${sni} %DOWNSTREAM_PEER_URI_SAN% ` } },
+    read_only: true,
+    shared_with_upstream: 'ONCE',
+  };
+  const typed_config = typed('filters.network.set_filter_state.v3.Config', { on_downstream_tls_handshake: [value] });
+  return { name: 'caller', typed_config };
+}
+
+/** By the beginning of what `rememberCaller` writes: the cluster of the backend. */
+function callersOf(
+  served: readonly (readonly [string, SharedRoute])[],
+  { trustOf }: IngressInput,
+): ReadonlyMap<string, string> {
+  const callers = new Map<string, string>();
+  for (const [sni, { tls, peers, backend }] of served) {
+    if (tls === 'passthrough') continue;
+    for (const trust of peers.map(trustOf)) {
+      if (trust === undefined) continue;
+      const { domain, identities } = trust;
+      const allowed = identities.length === 0 ? [anyOf(domain)] : identities.map((identity) => `${identity} `);
+      for (const caller of allowed) callers.set(`${sni} ${caller}`, backendName(backend));
+    }
+  }
+  return callers;
+}
+
+function callersListener(callers: ReadonlyMap<string, string>): JsonObject {
+  const sorted = [...callers].sort(([one], [other]) => (one < other ? -1 : 1));
+  const input = { name: 'caller', typed_config: typed(`${networkInputs}.FilterStateInput`, { key: callerKey }) };
+  const map = Object.fromEntries(sorted.map(([caller]) => [caller, takeChain(caller)]));
+  return {
+    name: callersName,
+    internal_listener: {},
+    filter_chains: sorted.map(([name, backend]) => {
+      return { name, filters: [tcpProxy(backend, { stat_prefix: `${backend} ${name}` })] };
+    }),
+    filter_chain_matcher: { matcher_tree: { input, prefix_match_map: { map } } },
+  };
 }
 
 function causesOf(served: readonly (readonly [string, SharedRoute])[]): Cause[] {
   const causes = new Map(served.map(([, { cause }]) => [`${cause.namespace}/${cause.name}`, cause]));
   return [...causes.values()];
+}
+
+function byPeer(one: CallerTrust, other: CallerTrust): number {
+  return one.peer < other.peer ? -1 : 1;
 }
 
 function byCause(one: SharedRoute, other: SharedRoute): number {

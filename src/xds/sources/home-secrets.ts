@@ -1,5 +1,6 @@
 // The Secrets of a namespace: what peering keeps in the system namespace, and what external services name in theirs.
 
+import { X509Certificate } from 'node:crypto';
 import { textIn } from '../../kube/client/kept-authority.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
@@ -15,6 +16,17 @@ export function watchSecrets(options: SourceOptions & { readonly namespace: stri
 export function bundleOf({ spec }: Peer, secrets: Informer<Secret>, namespace: string): string {
   const { bundle = '', bundleSecret } = spec.trust ?? {};
   const secret = bundleSecret && secrets.get(`${namespace}/${bundleSecret.name}`);
-  // Only the certificates: Envoy refuses what is around them.
-  return splitPem(bundle === '' ? textIn(secret, 'ca.crt') : bundle).join('');
+  // Only certificates: Envoy refuses what is around them, and all peers' roots with one that it cannot read.
+  return splitPem(bundle === '' ? textIn(secret, 'ca.crt') : bundle)
+    .filter(isCertificate)
+    .join('');
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    new X509Certificate(pem);
+    return true;
+  } catch {
+    return false;
+  }
 }

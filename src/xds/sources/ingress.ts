@@ -21,7 +21,6 @@ import {
   backendEndpoints,
   type CallerTrust,
   callersResource,
-  callersSecret,
   ingressResources,
   type SharedRoute,
   workloadResource,
@@ -72,7 +71,13 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
     for (const key of keys) renewBackends((backend) => `${backend.namespace}/${backend.service}` === key);
   });
 
+  let trusted = new Map<string, CallerTrust | undefined>();
   function trustOf(name: string): CallerTrust | undefined {
+    if (!trusted.has(name)) trusted.set(name, readTrust(name));
+    return trusted.get(name);
+  }
+
+  function readTrust(name: string): CallerTrust | undefined {
     const peer = peers.get(`${namespace}/${name}`);
     const bundle = peer === undefined ? '' : bundleOf(peer, secrets, namespace);
     if (peer === undefined || bundle === '') return undefined;
@@ -80,14 +85,14 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
   }
 
   function renewAll(): void {
+    trusted = new Map();
     const mesh = meshDefaultsIn(card.get(`${namespace}/${meshCardName}`)?.data ?? {});
     certificates.setAuthority(pairIn(secrets.get(`${namespace}/${authoritySecret}`)));
     const before = routes;
     routes = mesh === undefined ? [] : routesOf(exports, services, mesh);
-    const hasTrust = (peer: string) => trustOf(peer) !== undefined;
     const hasCertificate = (san: string) => certificates.of(san) !== undefined;
     const outcome = ingressResources({
-      ...{ routes, hasTrust, hasCertificate, port: options.port },
+      ...{ routes, trustOf, hasCertificate, port: options.port },
       address: options.address,
     });
     replaceSafely(book.ingress, 'secrets', () => secretsOf(), log);
@@ -100,19 +105,16 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
 
   function secretsOf(): XdsResource[] {
     const made = new Map<string, XdsResource>();
-    for (const { san, peers: names, tls, cause } of routes) {
-      if (tls === 'passthrough') continue;
+    const callers = new Map<string, CallerTrust>();
+    const ending = routes.filter(({ tls }) => tls !== 'passthrough');
+    for (const { san, peers: names } of ending) {
       const pair = certificates.of(san);
       if (pair !== undefined) made.set(san, workloadResource(san, pair));
-      const callers = names.map(trustOf).filter((trust) => trust !== undefined);
-      if (callers.length > 0) {
-        const resource = callersResource(callers, cause);
-        // Named by all that may call, whether their roots are known or not: the listener refers to it so.
-        const name = callersSecret(names);
-        made.set(name, { ...resource, name, body: { ...resource.body, name } });
-      }
+      for (const trust of names.map(trustOf)) if (trust !== undefined) callers.set(trust.peer, trust);
     }
-    return [...made.values()];
+    if (callers.size === 0) return [...made.values()];
+    const causes = new Map(ending.map(({ cause }) => [`${cause.namespace}/${cause.name}`, cause]));
+    return [...made.values(), callersResource([...callers.values()], [...causes.values()])];
   }
 
   function renewBackends(isMeant: (backend: SharedRoute['backend']) => boolean): void {
