@@ -34,10 +34,10 @@ function local({ socket }: XdsTest, path?: string): Stream {
   return stream;
 }
 
-async function byTls(xds: XdsTest, identity: ProxyIdentity | undefined): Promise<Stream> {
+async function byTls(xds: XdsTest, identity: ProxyIdentity | undefined, lifetimeMs?: number): Promise<Stream> {
   const options = { world: createRealWorld(), home: xds.client, namespace, cluster };
   const authority = await openAuthority(options);
-  const pair = identity && issueProxy(options, authority, identity);
+  const pair = identity && issueProxy(options, authority, identity, lifetimeMs);
   return open(`https://127.0.0.1:${xds.role.port}`, {
     ca: authority.certificate,
     servername: 'portolan-xds',
@@ -60,6 +60,14 @@ describe('xds: who may connect', () => {
     const stream = await byTls(xds, undefined);
     expect(await stream.ended).toMatchObject({ code: 16, message: 'no certificate was presented' });
     expect(await xds.metrics.text()).toContain('portolan_xds_turned_away_total{reason="certificate"} 1');
+  });
+
+  test('its certificate ends while it is served -> the stream ends then with Unauthenticated', async () => {
+    const xds = await start();
+    const stream = await byTls(xds, sidecar, 3000);
+    stream.send({ ...node('sidecar~east~web'), ...clusters });
+    expect(await stream.next()).toMatchObject({ type_url: clusters.type_url });
+    expect(await stream.ended).toMatchObject({ code: 16, message: expect.stringContaining('has ended') });
   });
 
   test("another cluster's certificate -> Unauthenticated, whoever issued it", async () => {

@@ -20,6 +20,12 @@ interface Opened {
   readonly close: () => void;
 }
 
+const endedCertificate = [
+  'certificate',
+  codes.unauthenticated,
+  'the certificate of this connection has ended; connect again with the present one',
+] as const;
+
 export class ProxyStream implements CallHandlers {
   readonly #call: ServerCall<ProxyCaller>;
   readonly #method: Method;
@@ -121,8 +127,13 @@ export class ProxyStream implements CallHandlers {
       this.#note(session.changed(changes));
       this.#context.schedule(this);
     });
+    const { life } = this.#call.caller;
+    const untilEndMs = life === undefined ? undefined : Math.max(0, life.endMs - world.clock.wallMs());
+    const ending =
+      untilEndMs === undefined ? undefined : world.timers.after(untilEndMs, () => this.#end(...endedCertificate));
     const close = () => {
       off();
+      ending?.cancel();
       release();
       record.streams.delete(state);
       proxies.left(record);
@@ -141,7 +152,11 @@ export class ProxyStream implements CallHandlers {
     }
   }
 
-  #end(why: 'flood' | 'malformed' | 'node', code: (typeof codes)[keyof typeof codes], reason: string): void {
+  #end(
+    why: 'certificate' | 'flood' | 'malformed' | 'node',
+    code: (typeof codes)[keyof typeof codes],
+    reason: string,
+  ): void {
     this.#isEnded = true;
     this.#context.meter.turnedAway(why);
     this.#context.onTurnedAway(reason);
