@@ -379,6 +379,18 @@ describe('portolan dns', () => {
     socket.write(framed(encodeQuestion('web.shop.svc.cluster.local A')));
     expect(describeAnswer((await reading)[0]!)).toBe('10.96.7.7');
     socket.destroy();
+    const later = authority.issue('renewed', { kind: 'server', hosts: ['127.0.0.1'] });
+    writeFileSync(`${directory}/tls.crt`, later.certificate);
+    writeFileSync(`${directory}/tls.key`, later.key);
+    const shown = () =>
+      new Promise((resolve, reject) => {
+        const next = connectTls({ host: '127.0.0.1', port: dns.tlsPort, ca: authority.certificate }, () => {
+          resolve(next.getPeerCertificate().subject.CN);
+          next.destroy();
+        });
+        next.on('error', reject);
+      });
+    await expect.poll(shown, { timeout: 25_000, interval: 500 }).toBe('renewed');
   });
 
   test('stub zones and zones of others given at start, an existing server for the cluster domain -> asked there [001-10, 001-44, 001-50]', async () => {

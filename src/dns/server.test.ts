@@ -203,6 +203,29 @@ describe('dns server', () => {
     await new Promise((resolve) => plain.on('close', resolve));
   });
 
+  test.each([0, 2])(
+    'DoT with %d workers, the certificate is renewed -> new connections get the new one',
+    async (workers) => {
+      const authority = makeAuthority('test authority');
+      const issue = (host: string) => authority.issue(host, { kind: 'server', hosts: [host, '127.0.0.1'] });
+      const tls = { port: 0, material: issue('first') };
+      const { server } = await start({ workers, listen: { hosts: ['127.0.0.1'], port: 0, tls } });
+      const shown = async () => {
+        const socket = connectTls({ host: '127.0.0.1', port: server.tlsPort!, ca: authority.certificate });
+        await once(socket, 'secureConnect');
+        const { subject } = socket.getPeerCertificate();
+        socket.destroy();
+        return subject.CN;
+      };
+      expect(await shown()).toBe('first');
+      server.setTls(issue('second'));
+      // Threads learn of it by a message.
+      await expect
+        .poll(async () => [await shown(), await shown(), await shown()])
+        .toEqual(['second', 'second', 'second']);
+    },
+  );
+
   test.each([
     [0, 0],
     [2, 0],

@@ -18,14 +18,16 @@ test('certificates of a resolver: TLS, stub zones, a federation -> the end of ea
     return () => {};
   };
   const stubEndpoint: StubEndpoint = { ...ending(2000), host: '', port: 0, allowed: [], file: '', onRenewed };
-  const listen = { hosts: [], port: 0, tls: { port: 0, material: ending(1000) } };
-  const found = dnsCertificates({ listen, stubEndpoint, identity: ending(3000) });
+  let served = ending(1000);
+  const found = dnsCertificates({ tls: () => served.certificate, stubEndpoint, identity: ending(3000) });
   const ends = () => Object.fromEntries(found.map(({ name, endsMs }) => [name, endsMs()]));
   expect(ends()).toEqual({ 'dns-tls': 1000, 'stub-zones': 2000, 'federation-authority': 3000 });
   renew(ending(9000));
   expect(ends()['stub-zones']).toBe(9000);
+  served = ending(8000);
+  expect(ends()['dns-tls']).toBe(8000);
 });
 
 test('certificates of a resolver without any -> none', () => {
-  expect(dnsCertificates({ listen: { hosts: [], port: 0 } })).toEqual([]);
+  expect(dnsCertificates({ tls: () => undefined })).toEqual([]);
 });

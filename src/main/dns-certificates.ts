@@ -1,7 +1,7 @@
 // The certificates of a DNS server by name, for the metric of their ends.
 
 import { certificateFacts } from '../base/x509/certificates.ts';
-import type { ListenOptions, StubEndpoint } from '../dns/config/config.ts';
+import type { StubEndpoint } from '../dns/config/config.ts';
 
 export interface NamedCertificate {
   readonly name: string;
@@ -9,18 +9,18 @@ export interface NamedCertificate {
 }
 
 export interface DnsCertificateSources {
-  readonly listen?: ListenOptions;
+  /** Served over TLS at present; PEM. */
+  readonly tls?: () => string | undefined;
   readonly stubEndpoint?: StubEndpoint;
   /** Shown by an authority to the resolvers of members; PEM. */
   readonly identity?: { readonly certificate: string };
 }
 
-export function dnsCertificates({ listen, stubEndpoint, identity }: DnsCertificateSources): NamedCertificate[] {
-  const served = listen?.tls?.material.certificate;
+export function dnsCertificates({ tls, stubEndpoint, identity }: DnsCertificateSources): NamedCertificate[] {
   let stub = stubEndpoint?.certificate;
   stubEndpoint?.onRenewed?.((next) => (stub = next.certificate));
   return [
-    ...(served === undefined ? [] : [named('dns-tls', () => served)]),
+    ...(tls?.() === undefined ? [] : [named('dns-tls', () => tls()!)]),
     ...(stub === undefined ? [] : [named('stub-zones', () => stub!)]),
     ...(identity === undefined ? [] : [named('federation-authority', () => identity.certificate)]),
   ];

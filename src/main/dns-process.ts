@@ -5,6 +5,7 @@ import type { EtcdAccess } from '../base/etcd.ts';
 import { errorText, type Log } from '../base/log.ts';
 import { formatHostPort } from '../base/net/host-port.ts';
 import { Parts } from '../base/parts.ts';
+import { followCertificateFiles } from '../base/real/certificate-files.ts';
 import { stayCompact } from '../base/real/collect-garbage.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
@@ -26,10 +27,11 @@ import {
   stubKeysOf,
   stubZonesOf,
   tlsClientOf,
+  tlsMaterialOf,
   trustOf,
 } from '../cli/roles/dns-flags.ts';
 import { parseAdvertise, parseListen } from '../cli/roles/options.ts';
-import type { StubStore } from '../dns/config/config.ts';
+import type { StubCertificates, StubEndpoint, StubStore, TlsMaterial } from '../dns/config/config.ts';
 import type { DnsServer } from '../dns/server.ts';
 import { type Federation, federationType } from '../federation/kinds/federation.ts';
 import { type Client, createClient } from '../kube/client/client.ts';
@@ -59,6 +61,8 @@ interface Hands {
   readonly log: Log;
   readonly host: ReturnType<typeof createRealHost>;
   readonly parts: Parts;
+  /** The certificate for DNS over TLS at present. */
+  readonly served: { tls?: TlsMaterial };
 }
 
 /** As long as a query may wait for nameservers by default. */
@@ -71,11 +75,13 @@ export async function runDns(flags: DnsFlags): Promise<void> {
   const world = createRealWorld();
   const log = processLog(world, flags.logLevel);
   const parts = new Parts(log);
-  const hands = { world, log, host: createRealHost(), parts };
+  const hands: Hands = { world, log, host: createRealHost(), parts, served: {} };
   try {
     const running = await start(flags, hands);
     parts.add('dns', () => running.stop());
     const { server, admin } = running;
+
+    followTlsFiles(flags, hands, server);
     let isStopping = false;
     const notReady = () => (isStopping ? 'stopping' : admin.notReady());
     const endpoint = await startDnsAdmin({ ...admin, notReady, world, listen: adminListen, server });
@@ -99,6 +105,40 @@ export async function runDns(flags: DnsFlags): Promise<void> {
   }
 }
 
+function followTlsFiles(flags: DnsFlags, { world, log, host, parts, served }: Hands, server: DnsServer): void {
+  if (served.tls === undefined) return;
+  const onChange = (next: TlsMaterial) => {
+    served.tls = next;
+    server.setTls(next);
+  };
+  const read = () => tlsMaterialOf(host, flags);
+  parts.add('certificate files', followCertificateFiles({ world, log, first: served.tls, read, onChange }));
+}
+
+/** The endpoint for stub zones with certificates from files. */
+async function stubFromFiles(flags: DnsFlags, { world, log, host, parts }: Hands): Promise<StubEndpoint | undefined> {
+  const endpoint = await stubEndpointOf(host, flags);
+  if (endpoint === undefined) return undefined;
+  const listeners = new Set<(next: StubCertificates) => void>();
+  const read = async (): Promise<StubCertificates> => {
+    const { certificate, key, clientAuthority } = (await stubEndpointOf(host, flags))!;
+    return { certificate, key, clientAuthority };
+  };
+  const { certificate, key, clientAuthority } = endpoint;
+  const onChange = (next: StubCertificates) => {
+    for (const listener of listeners) listener(next);
+  };
+  const files = { world, log, first: { certificate, key, clientAuthority }, read, onChange };
+  parts.add('certificate files for stub zones', followCertificateFiles(files));
+  return {
+    ...endpoint,
+    onRenewed: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
 function sayWhereItListens(flags: DnsFlags, { server, stubPort }: Running, adminUrl: string): void {
   const { addresses } = server;
   const tlsHosts = addresses.filter(({ port }) => port === server.udpPort).map(({ host }) => host);
@@ -112,16 +152,18 @@ function sayWhereItListens(flags: DnsFlags, { server, stubPort }: Running, admin
 }
 
 async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
-  const { world, log, host } = hands;
+  const { world, log, host, served } = hands;
   const authority = flags.federation === undefined ? undefined : await authorityOf(flags, hands);
   const sourceOption = sourceOptionOf(flags);
   const namesCopy = await namesCopyOf(flags, hands);
   const nameservers = await nameserversOf(host, '--forward', flags.forward);
+  const listen = await listenOf(host, flags);
+  served.tls = listen.tls?.material;
   const common = {
     world,
     log,
     namesCopy,
-    listen: await listenOf(host, flags),
+    listen,
     serverAddresses: serverAddressesOf(flags),
     partId: hostname(),
     workers: flags.workers === undefined ? spareCores() : numberIn('--workers', flags.workers, { min: 0, max: 256 }),
@@ -130,11 +172,11 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     waitingMax: numberIn('--forward-waiting', flags.forwardWaiting, { min: 1, max: 1_000_000 }),
     clients: flags.client.length === 0 ? undefined : flags.client,
   };
-  if (flags.clusterId === undefined) return startAuthorityOnly(common, authority!);
+  if (flags.clusterId === undefined) return startAuthorityOnly(common, authority!, hands);
   const home = await clientAt(flags.kubeconfig, flags.context, hands);
   const stubKeys = await stubKeysOf(host, flags);
   const stub = isStubAutomatic(flags) ? await automaticStub(flags, home, hands) : undefined;
-  const given = stub?.endpoint ?? (await stubEndpointOf(host, flags));
+  const given = stub?.endpoint ?? (await stubFromFiles(flags, hands));
   const stubEndpoint = given && { ...given, store: flags.stubShared ? sharedStore(home, hands) : undefined };
   const resolver = await startResolver({
     ...common,
@@ -165,7 +207,10 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     admin: {
       catalog,
       registrations: resolver.leases,
-      certificates: dnsCertificates({ listen: common.listen, stubEndpoint, identity: authority?.identity }),
+      certificates: dnsCertificates({
+        tls: () => served.tls?.certificate,
+        ...{ stubEndpoint, identity: authority?.identity },
+      }),
       zones: () => resolver.zones(),
       notReady: () => resolver.notReady(),
       status: () => ({
@@ -215,7 +260,7 @@ function spareCores(): number {
 
 type Common = Omit<AuthorityOptions, keyof AuthoritySetup>;
 
-async function startAuthorityOnly(common: Common, setup: AuthoritySetup): Promise<Running> {
+async function startAuthorityOnly(common: Common, setup: AuthoritySetup, { served }: Hands): Promise<Running> {
   const { startAuthority } = await import('./authority.ts');
   const authority = await startAuthority({ ...common, ...setup });
   const { server, table, role } = authority;
@@ -224,7 +269,7 @@ async function startAuthorityOnly(common: Common, setup: AuthoritySetup): Promis
     stubPort: undefined,
     admin: {
       registrations: authority.leases,
-      certificates: dnsCertificates({ listen: common.listen, identity: setup.identity }),
+      certificates: dnsCertificates({ tls: () => served.tls?.certificate, identity: setup.identity }),
       zones: () => [table.zone],
       notReady: () => (table.table.isReady(table.zone.id) ? '' : `not read yet: ${table.zone.name}`),
       status: () => ({ federation: setup.federation, isLeading: role.isLeading(), ...authority.staleZones() }),

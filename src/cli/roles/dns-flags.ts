@@ -16,6 +16,7 @@ import {
   type StubKeys,
   type StubZone,
   type TlsClient,
+  type TlsMaterial,
   type TrustConfig,
 } from '../../dns/config/config.ts';
 import { parseTsigFile } from '../../federation/rules/tsig-secret.ts';
@@ -232,11 +233,17 @@ export async function listenOf(host: Host, flags: DnsFlags): Promise<ListenOptio
   const listen = { hosts, port, ...(others.length > 0 ? { others } : {}) };
   const { tlsCert, tlsKey } = flags;
   if (tlsCert === undefined && tlsKey === undefined) return listen;
-  const [certificate, key] = await pair(host, { cert: ['--tls-cert', tlsCert], key: ['--tls-key', tlsKey] });
-  const clientAuthority = flags.tlsClientCa && (await fileOf(host, '--tls-client-ca', flags.tlsClientCa));
-  const material = { certificate, key, ...(clientAuthority ? { clientAuthority } : {}) };
+  const material = await tlsMaterialOf(host, flags);
   const tlsPort = numberIn('--tls-port', flags.tlsPort, { min: 0, max: 65_535 });
   return { ...listen, tls: { port: tlsPort, material } };
+}
+
+/** Read again while the server runs. */
+export async function tlsMaterialOf(host: Host, flags: DnsFlags): Promise<TlsMaterial> {
+  const { tlsCert, tlsKey, tlsClientCa } = flags;
+  const [certificate, key] = await pair(host, { cert: ['--tls-cert', tlsCert], key: ['--tls-key', tlsKey] });
+  const clientAuthority = tlsClientCa && (await fileOf(host, '--tls-client-ca', tlsClientCa));
+  return { certificate, key, ...(clientAuthority ? { clientAuthority } : {}) };
 }
 
 /** Without certificates of its own the endpoint uses those that joining made. */

@@ -49,7 +49,10 @@ export function addDnsCommand(program: Command, run: (flags: DnsFlags) => Promis
     )
     .option('--state-max-age <hours>', 'maximum age of that copy', '24')
     .option('--tls-port <port>', 'DNS over TLS, on the same addresses', '853')
-    .option('--tls-cert <file>', 'certificate for DNS over TLS; with --tls-key it is served')
+    .option(
+      '--tls-cert <file>',
+      'certificate for DNS over TLS; with --tls-key it is served, and read again when it is renewed',
+    )
     .option('--tls-key <file>', 'its key')
     .option('--tls-client-ca <file>', 'certificate authority of client certificates')
     .option(

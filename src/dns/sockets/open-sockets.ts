@@ -7,7 +7,7 @@ import { sleep, type World } from '../../base/world.ts';
 import type { ChainConfig } from '../chain/chain.ts';
 import type { Responder } from '../chain/responder.ts';
 import type { ZoneChange } from '../chain/service.ts';
-import type { ListenOptions, StubZone, TrustConfig } from '../config/config.ts';
+import type { ListenOptions, StubZone, TlsMaterial, TrustConfig } from '../config/config.ts';
 import type { Tally } from '../metrics/observe.ts';
 import { listenStream } from './server-stream.ts';
 import { type Listening, listenUdp } from './server-udp.ts';
@@ -19,6 +19,8 @@ export interface Sockets {
   readonly udpPort: number;
   readonly tcpPort: number;
   readonly tlsPort: number | undefined;
+  /** The certificate for connections from now on. */
+  setTls(material: TlsMaterial): void;
   close(options?: CloseOptions): Promise<void>;
 }
 
@@ -95,7 +97,13 @@ async function openOnce(parts: SocketParts, opened: Listening[]): Promise<Socket
       tlsPort = socket.port;
     }
   }
-  return { addresses, udpPort: port, tcpPort: port, tlsPort, close: (options) => closeAll(opened, world, options) };
+  return {
+    ...{ addresses, udpPort: port, tcpPort: port, tlsPort },
+    setTls: (material) => {
+      for (const socket of opened) socket.setTls?.(material);
+    },
+    close: (options) => closeAll(opened, world, options),
+  };
 }
 
 function commonOptions({ responder, world, listen, reusePort, tally, config }: SocketParts) {

@@ -4,7 +4,7 @@
 // handshake has its own time limit.
 
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
-import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import { FrameReader, frameMessage } from '../../base/dns/frames.ts';
 import type { Timers } from '../../base/world.ts';
 import type { Responder } from '../chain/responder.ts';
@@ -60,6 +60,7 @@ export async function listenStream(options: StreamOptions): Promise<Listening> {
   return {
     port: (server.address() as { port: number }).port,
     drain: () => drain.begin(),
+    ...(options.tls ? { setTls: (material) => (server as TlsServer).setSecureContext(secureContext(material)) } : {}),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -90,13 +91,10 @@ const streamDefaults = { noDelay: true, allowHalfOpen: true };
 function tlsServer(tls: TlsMaterial, accept: (socket: Socket) => void): Server {
   const server = createTlsServer(
     {
-      cert: tls.certificate,
-      key: tls.key,
-      ca: tls.clientAuthority,
+      ...secureContext(tls),
       requestCert: tls.clientAuthority !== undefined,
       rejectUnauthorized: false,
       ALPNProtocols: ['dot'],
-      minVersion: 'TLSv1.2',
       ...streamDefaults,
     },
     accept,
@@ -104,6 +102,10 @@ function tlsServer(tls: TlsMaterial, accept: (socket: Socket) => void): Server {
   // A handshake that fails is the client's trouble.
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   return server;
+}
+
+function secureContext({ certificate, key, clientAuthority }: TlsMaterial) {
+  return { cert: certificate, key, ca: clientAuthority, minVersion: 'TLSv1.2' } as const;
 }
 
 function listen(server: Server, { host, port, reusePort }: StreamOptions): Promise<void> {

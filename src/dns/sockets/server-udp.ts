@@ -5,6 +5,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import type { Responder } from '../chain/responder.ts';
+import type { TlsMaterial } from '../config/config.ts';
 import { Answer } from '../message/answer.ts';
 import { udpPayloadMax } from '../message/wire.ts';
 import type { Tally } from '../metrics/observe.ts';
@@ -25,6 +26,8 @@ export interface Listening {
   /** Takes no more queries; resolves when those that wait for other servers have been answered. */
   drain(): Promise<void>;
   close(): Promise<void>;
+  /** Only where TLS is spoken: the certificate for connections from now on. */
+  setTls?(material: TlsMaterial): void;
 }
 
 const blockBytes = 1 << 20;

@@ -10,7 +10,7 @@ import type { CatalogMemory, CatalogNews, NameTable } from '../../catalog/names/
 import type { ChainConfig } from '../chain/chain.ts';
 import { Responder } from '../chain/responder.ts';
 import type { ZoneChange } from '../chain/service.ts';
-import type { ListenOptions, StubZone, TrustConfig } from '../config/config.ts';
+import type { ListenOptions, StubZone, TlsMaterial, TrustConfig } from '../config/config.ts';
 import { createCounters, tallyIn } from '../metrics/observe.ts';
 import { type CloseOptions, openSockets, type Serving } from './open-sockets.ts';
 
@@ -27,6 +27,7 @@ export type ToWorker =
   | { readonly kind: 'stubZones'; readonly zones: readonly StubZone[] }
   | { readonly kind: 'trust'; readonly trust: TrustConfig }
   | { readonly kind: 'zones'; readonly change: ZoneChange }
+  | { readonly kind: 'tls'; readonly material: TlsMaterial }
   | { readonly kind: 'close'; readonly how: CloseOptions | undefined };
 
 export type FromWorker =
@@ -124,6 +125,10 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
       changeZones: (change) => {
         config = { ...config, ...change };
         tell({ kind: 'zones', change });
+      },
+      setTls: (material) => {
+        if (listen.tls) listen = { ...listen, tls: { ...listen.tls, material } };
+        tell({ kind: 'tls', material });
       },
       close,
     };

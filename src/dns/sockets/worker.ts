@@ -28,6 +28,11 @@ port.on('message', (message: ToWorker) => {
   else if (message.kind === 'stubZones') service.stubZones.replace(message.zones);
   else if (message.kind === 'trust') service.trust.replace(message.trust);
   else if (message.kind === 'zones') service.changeZones(message.change);
+  else if (message.kind === 'tls')
+    void opening.then(
+      (sockets) => sockets.setTls(message.material),
+      () => {},
+    );
   else void stop(message.how);
 });
 
