@@ -118,8 +118,8 @@ describe('growth', () => {
     traffic.requests.clear();
     await set.time.advance(100_000);
     const { requests } = traffic;
-    expect(requests.get('update heartbeats')).toBeLessThanOrEqual(ids.length * 12);
-    expect(requests.get('update livenessreports')).toBeLessThanOrEqual(3 * 12);
+    expect(requests.get('update heartbeats')).toBeLessThanOrEqual(ids.length * 23);
+    expect(requests.get('update livenessreports')).toBeLessThanOrEqual(3 * 23);
     for (const what of ['get heartbeats', 'list heartbeats', 'get leases', 'update leases', 'update serviceshards'])
       expect(requests.get(what) ?? 0, what).toBe(0);
     expect(await everywhere(set, ids)).toEqual(imported);

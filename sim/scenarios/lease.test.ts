@@ -27,7 +27,7 @@ async function bothExport(options: Partial<SimClusterSetOptions> = {}) {
 }
 
 describe('lease', () => {
-  test('lease: renewed every 10 s -> all stay, for as long as it lasts [003-69]', async () => {
+  test('lease: renewed in time -> all stay, for as long as it lasts [003-69]', async () => {
     const { set, west } = await bothExport();
     await set.time.advance(600_000);
     expect(await sliceLines(west, key)).toEqual(bothAlive);
@@ -378,7 +378,7 @@ describe('lease', () => {
       renewals = 0;
       await set.time.advance(120_000);
       expect(await sliceLines(west, key)).toEqual(['north: 10.3.0.1 on http>8080', bothAlive[1]]);
-      expect(renewals).toBeLessThanOrEqual(13);
+      expect(renewals).toBeLessThanOrEqual(26);
       faults.length = 0;
       set.killAgent('north');
       await set.time.advance(120_000);

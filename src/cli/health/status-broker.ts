@@ -37,7 +37,7 @@ async function readSet(broker: Client, { clusterset, server, nowMs }: SetRequest
     broker: server,
     cluster: '',
     brokerProblem: undefined,
-    clusters: state.members.map((member) => clusterStatus(member, nowMs)),
+    clusters: state.members.map((member) => clusterStatus(member, state, nowMs)),
     services: foreseen.keys.map((key) => ({ ...mergedStatus(key, foreseen), import: 'seen at the broker' as const })),
     refused: state.members.flatMap(refusedRecords),
     stale: [],

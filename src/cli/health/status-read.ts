@@ -54,7 +54,7 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
     .map(([key]) => key);
   const nowMs = deps.world.clock.wallMs();
   const parts = await readParts(home, nowMs);
-  const clusters = state.members.map((member) => clusterStatus(member, nowMs));
+  const clusters = state.members.map((member) => clusterStatus(member, state, nowMs));
   return {
     clusterset: membership.clusterset,
     broker: membership.server,

@@ -11,7 +11,7 @@ import { verdictsName } from '../membership/membership.ts';
 import { Contact } from '../rules/leases/contact.ts';
 
 export interface HomeContactOptions {
-  readonly world: Pick<World, 'clock' | 'timers'>;
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly home: Client;
   readonly systemNamespace: string;
@@ -22,6 +22,8 @@ export interface HomeContactOptions {
 /** A home that restarts is back sooner. */
 const boundMs = 9_000;
 const everyMs = 3_000;
+/** After a failure it is asked again sooner, and never in step with what goes wrong. */
+const againMs = 1_000;
 const timeoutMs = 3_000;
 
 export class HomeContact {
@@ -54,6 +56,7 @@ export class HomeContact {
     const { world, home, systemNamespace: namespace } = this.#options;
     const askedMs = world.clock.monotonicMs();
     this.#contact.asked(askedMs);
+    let periodMs = everyMs;
     try {
       await getOrUndefined(home, configMapType, { namespace, name: verdictsName }, { timeoutMs });
       this.#contact.answered(world.clock.monotonicMs());
@@ -62,11 +65,15 @@ export class HomeContact {
       // Whatever it refuses, it is there.
       const isAnswer = error instanceof ApiError && error.code < 500;
       if (isAnswer) this.#contact.answered(world.clock.monotonicMs());
-      else this.#contact.failed();
+      else {
+        this.#contact.failed();
+        periodMs = againMs;
+      }
       this.#review(errorText(error));
     }
     if (this.#isStopped) return;
-    const waitMs = Math.max(0, askedMs + everyMs - world.clock.monotonicMs());
+    const jitteredMs = periodMs * (1 - 0.2 * world.random.float());
+    const waitMs = Math.max(0, askedMs + jitteredMs - world.clock.monotonicMs());
     this.#timer = world.timers.after(waitMs, () => void this.#ask());
   }
 

@@ -1,10 +1,11 @@
 // A member by its lease and its records at the broker, as commands and pages show it. Pure.
 
 import type { Lease } from '../../kube/objects/lease.ts';
+import { overdueMs, timesFor } from '../rules/leases/heartbeat-rate.ts';
 import { homeAwayOf } from '../rules/leases/home-away.ts';
-import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
 import type { LeaseMemory } from '../rules/leases/lease-memory.ts';
-import type { MemberState } from './set-state.ts';
+import { offeredEndpoints } from '../rules/leases/staleness.ts';
+import type { MemberState, SetState } from './set-state.ts';
 
 export interface ClusterStatus {
   readonly id: string;
@@ -25,34 +26,48 @@ export interface ClusterStatus {
   /** Since the member wrote its lease last, as far as two clocks can be compared. */
   readonly renewedAgoMs: number | undefined;
   readonly services: number;
+  /** Those that are offered to others: none of a cluster that is not trusted. */
   readonly readyEndpoints: number;
   /** Out of new connections: the whole cluster, or services of it. */
   readonly draining: 'all' | readonly string[];
 }
 
-export function clusterStatus(member: MemberState, nowMs: number): ClusterStatus {
-  const { id, cluster, record, lease, verdict, memory, problem, shards } = member;
+/** How a member renews, by its set. */
+export type Renewing = Pick<SetState, 'policy' | 'members'>;
+
+export function clusterStatus(member: MemberState, set: Renewing, nowMs: number): ClusterStatus {
+  const { id, cluster, record, lease, memory, problem, shards } = member;
   const renewedMs = Date.parse(lease?.spec?.renewTime ?? '');
   return {
     id,
     region: cluster.spec.region ?? record?.region ?? '',
     zone: cluster.spec.zone ?? record?.zone ?? '',
     joinedAt: record?.joinedAt,
-    lease: lease === undefined && problem === undefined ? 'none' : leaseState(lease, verdict, nowMs - renewedMs),
+    lease: lease === undefined && problem === undefined ? 'none' : leaseState(member, isOverdue(lease, set, nowMs)),
     homeAwaySince: homeAwayOf(lease)?.since,
     memory,
     problem,
     renewedAgoMs: Number.isNaN(renewedMs) ? undefined : Math.max(0, nowMs - renewedMs),
     services: shards.size,
-    readyEndpoints: [...shards.values()].reduce((sum, { spec }) => sum + (spec.readyEndpoints ?? 0), 0),
+    readyEndpoints: [...shards.values()].reduce(
+      (sum, shard) => sum + (offeredEndpoints(shard, { verdict: member.verdict, policy: set.policy.staleness }) ?? 0),
+      0,
+    ),
     draining:
       cluster.spec.draining === true ? 'all' : [...shards].flatMap(([key, { spec }]) => (spec.draining ? [key] : [])),
   };
 }
 
 /** The agent's verdict, unless its own clock shows that the lease has run out since: a dead agent gives no verdicts. */
-function leaseState(lease: Lease | undefined, verdict: LeaseVerdict, agoMs: number): ClusterStatus['lease'] {
-  const seconds = lease?.spec?.leaseDurationSeconds;
-  if (verdict === 'alive' && seconds !== undefined && agoMs > seconds * 1000) return 'silent';
+function leaseState({ lease, verdict }: MemberState, isSilent: boolean): ClusterStatus['lease'] {
+  if (verdict === 'alive' && isSilent) return 'silent';
   return verdict === 'alive' && homeAwayOf(lease) !== undefined ? 'home away' : verdict;
+}
+
+/** Whether renewals are missing, as far as two clocks can be compared. It expires later. */
+export function isOverdue(lease: Lease | undefined, { policy, members }: Renewing, nowMs: number): boolean {
+  const agoMs = nowMs - Date.parse(lease?.spec?.renewTime ?? '');
+  const times = policy.layout === 'PerMember' ? policy.lease : timesFor(policy.lease, members.length);
+  const seconds = lease?.spec?.leaseDurationSeconds;
+  return agoMs > overdueMs({ ...times, leaseMs: seconds === undefined ? times.leaseMs : seconds * 1000 });
 }

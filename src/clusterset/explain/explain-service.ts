@@ -1,8 +1,10 @@
 // Explains one service of a clusterset: every field, what each cluster exports, who takes part in the merge and why. Pure.
 
+import type { StalenessPolicy } from '../kinds/cluster-set.ts';
 import type { ServiceShard } from '../kinds/service-shard.ts';
 import { homeAwayOf } from '../rules/leases/home-away.ts';
 import { type LeaseMemory, whyNotTrusted } from '../rules/leases/lease-memory.ts';
+import { offeredEndpoints } from '../rules/leases/staleness.ts';
 import { explainMerge, type MergeExplanation } from '../rules/merge/explain-merge.ts';
 import { readShard, recordProblem } from '../rules/shard-record.ts';
 import { type ClusterFacts, foresee } from './foresee.ts';
@@ -40,6 +42,7 @@ export interface ClusterStanding {
   readonly isCounted: boolean;
   /** Set if its record cannot be counted, whatever its lease: why. */
   readonly problem: string | undefined;
+  /** Those that are offered to others: none while the cluster is not trusted. */
   readonly readyEndpoints: number | undefined;
   readonly exportTo: readonly string[] | undefined;
   /** Whether new connections go elsewhere. */
@@ -62,7 +65,11 @@ export function explainService(state: SetState, key: string): ServiceExplanation
     nameNote: nameNote(state, explanation),
     ...explanation,
     standings: facts.flatMap((one) =>
-      standingOf(one, key, { counted: new Set(counted.map(({ cluster }) => cluster)), member: members.get(one.id) }),
+      standingOf(one, key, {
+        policy: state.policy.staleness,
+        counted: new Set(counted.map(({ cluster }) => cluster)),
+        member: members.get(one.id),
+      }),
     ),
   };
 }
@@ -84,14 +91,16 @@ function notExported({ members }: SetState, key: string): Error {
 }
 
 interface StandingFacts {
+  readonly policy: StalenessPolicy;
   readonly counted: ReadonlySet<string>;
   readonly member: MemberState | undefined;
 }
 
-function standingOf(facts: ClusterFacts, key: string, { counted, member }: StandingFacts): ClusterStanding[] {
+function standingOf(facts: ClusterFacts, key: string, { policy, counted, member }: StandingFacts): ClusterStanding[] {
   const record: ServiceShard | undefined = facts.left?.get(key);
   if (record === undefined) return [];
-  const { readyEndpoints, exportTo } = record.spec;
+  const { exportTo } = record.spec;
+  const readyEndpoints = offeredEndpoints(record, { verdict: facts.verdict, policy });
   const isCounted = counted.has(facts.id);
   const problem = recordProblem(record);
   const isDraining = facts.isDraining === true || record.spec.draining === true;

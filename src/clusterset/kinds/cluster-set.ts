@@ -85,7 +85,7 @@ export const clusterSetDefaults = {
   clusterSetIP: 'allocate',
   staleness: 'Withdraw',
   locality: 'Spread',
-  lease: { renewSeconds: 10, durationSeconds: 30, holdDownSeconds: 60, holdDownMaxSeconds: 600 },
+  lease: { renewSeconds: 5, durationSeconds: 30, holdDownSeconds: 60, holdDownMaxSeconds: 600 },
   addressRanges: {
     clusterSet: ['243.0.0.0/12', 'fd70:6f72:74f3::/64'],
     peers: ['241.0.0.0/12', 'fd70:6f72:74f1::/64'],

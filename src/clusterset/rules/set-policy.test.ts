@@ -14,7 +14,7 @@ test('set policy: no ClusterSet, or one without a spec -> the defaults, times in
     staleness: 'Withdraw',
     locality: 'Spread',
     lease: {
-      renewMs: 10_000,
+      renewMs: 5_000,
       leaseMs: 30_000,
       renewalGapMsMax: 20_000,
       holdDownMs: 60_000,
@@ -29,7 +29,7 @@ test('set policy: no ClusterSet, or one without a spec -> the defaults, times in
 
 test('set policy: some settings -> those, and the defaults of the others', () => {
   const policy = policyOf({ lease: { renewSeconds: 1 }, dns: { zone: 'corp.example' }, addressRanges: { peers: [] } });
-  expect(policy.lease).toMatchObject({ renewMs: 1000, renewalGapMsMax: 2000, leaseMs: 30_000 });
+  expect(policy.lease).toMatchObject({ renewMs: 1000, renewalGapMsMax: 20_000, leaseMs: 30_000 });
   expect(policy).toMatchObject({ zone: 'corp.example', dns: { zone: 'corp.example', ttlSeconds: 5 } });
   expect(policy.addressRanges).toMatchObject({ peers: [], clusterSet: ['243.0.0.0/12', 'fd70:6f72:74f3::/64'] });
 });

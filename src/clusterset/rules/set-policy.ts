@@ -11,6 +11,7 @@ import {
   type StalenessPolicy,
 } from '../kinds/cluster-set.ts';
 import { type DnsOptions, dnsOptionsOf } from './clusterset-dns.ts';
+import { renewalGapMs } from './leases/heartbeat-rate.ts';
 import type { LeaseTimes } from './leases/lease-judge.ts';
 import type { EndpointMode } from './plan-export-slices.ts';
 import type { SetGround } from './set-ground.ts';
@@ -52,7 +53,7 @@ export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
     lease: {
       leaseMs,
       renewMs: lease.renewSeconds * 1000,
-      renewalGapMsMax: lease.renewSeconds * 2000,
+      renewalGapMsMax: renewalGapMs(lease.renewSeconds * 1000, leaseMs),
       holdDownMs: lease.holdDownSeconds * 1000,
       holdDownMsMax: lease.holdDownMaxSeconds * 1000,
       calmMs: leaseMs * 20,

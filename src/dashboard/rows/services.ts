@@ -2,8 +2,9 @@
 // if the bearer may see them, else from the exports and imports of each home. One row costs what one service has.
 
 import { foresee } from '../../clusterset/explain/foresee.ts';
-import { brokerFacts } from '../../clusterset/explain/set-state.ts';
+import { brokerFacts, type SetState } from '../../clusterset/explain/set-state.ts';
 import type { ServiceExport } from '../../clusterset/kinds/service-export.ts';
+import { offeredEndpoints, standing } from '../../clusterset/rules/leases/staleness.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
@@ -18,29 +19,35 @@ export function serviceRows(landscape: Landscape): (key: string) => ServiceRow |
 }
 
 function fromBroker(landscape: Landscape, ground: SetGround, key: string): ServiceRow | undefined {
-  const all = stateOn(ground, [key]);
+  const imported = importsOf(landscape, key);
+  const ips = [...new Set(imported.flatMap(({ spec }) => spec.ips ?? []))];
+  const row = setServiceRow(stateOn(ground, [key]), key, ips);
+  return row.exporters.length === 0 && imported.length === 0 ? undefined : row;
+}
+
+/** By the rule of `portolan status` and `explain`: a cluster that is not trusted offers nothing, and the others serve. */
+export function setServiceRow(all: SetState, key: string, ips: string[]): ServiceRow {
   // Those that do not export it have no part in it.
   const state = { ...all, members: all.members.filter(({ shards }) => shards.size > 0) };
   const foreseen = foresee(brokerFacts(state), state.policy);
   const merge = foreseen.merge(key);
   const counted = new Set(foreseen.counted(key).map(({ cluster }) => cluster));
   const conflicts = merge?.conflicts ?? [];
+  const policy = state.policy.staleness;
   const exporters = state.members.flatMap(({ id, shards, verdict }): ExporterCell[] => {
     const shard = shards.get(key);
     if (shard === undefined) return [];
     const differs = conflicts
       .filter(({ disagreeing }) => disagreeing.some(({ cluster }) => cluster === id))
       .map(({ field }) => field);
-    const standing: Standing =
-      verdict === 'stale' ? 'stale' : !counted.has(id) ? 'failed' : differs.length > 0 ? 'conflict' : 'ok';
-    return [{ cluster: id, ready: shard.spec.readyEndpoints, standing, differs }];
+    const isTrusted = standing(verdict, shard.spec.onStale ?? policy).isTrusted;
+    const shown: Standing = !isTrusted ? 'stale' : !counted.has(id) ? 'failed' : differs.length > 0 ? 'conflict' : 'ok';
+    return [{ cluster: id, ready: offeredEndpoints(shard, { verdict, policy }), standing: shown, differs }];
   });
-  const imported = importsOf(landscape, key);
-  if (exporters.length === 0 && imported.length === 0) return undefined;
   return {
     key,
     type: merge?.type ?? 'withdrawn',
-    ips: [...new Set(imported.flatMap(({ spec }) => spec.ips ?? []))],
+    ips,
     exporters,
     conflicts: [...new Set(conflicts.map(({ field, reason }) => `${reason}: ${field}`))],
     ...standingOf(exporters, conflicts.length),
@@ -104,14 +111,15 @@ function readyIn({ member }: HomeWatch, key: string, source: string | undefined)
 }
 
 function standingOf(exporters: readonly ExporterCell[], conflicts: number): Pick<ServiceRow, 'standing' | 'says'> {
-  const serving = exporters.filter(({ standing }) => standing === 'ok' || standing === 'conflict');
-  const stale = exporters.filter(({ standing }) => standing === 'stale').map(({ cluster }) => cluster);
+  const serving = exporters.filter((one) => one.standing === 'ok' || one.standing === 'conflict');
+  const stale = exporters.filter((one) => one.standing === 'stale').map(({ cluster }) => cluster);
   if (serving.length === 0 && stale.length > 0)
     return { standing: 'stale', says: `no sign of life of ${stale.join(', ')}` };
   if (serving.length === 0) return { standing: 'failed', says: 'no cluster offers it' };
   if (serving.every(({ ready }) => ready === 0)) return { standing: 'failed', says: 'no ready endpoint' };
-  if (stale.length > 0) return { standing: 'stale', says: `without ${stale.join(', ')}` };
-  if (conflicts > 0) return { standing: 'conflict', says: 'clusters disagree' };
+  const without = stale.length === 0 ? '' : `, without ${stale.join(', ')}`;
+  if (conflicts > 0) return { standing: 'conflict', says: `clusters disagree${without}` };
   const isUnknown = serving.some(({ ready }) => ready === undefined);
-  return isUnknown ? { standing: 'unknown', says: 'endpoints are not known' } : { standing: 'ok', says: 'served' };
+  if (isUnknown) return { standing: 'unknown', says: `endpoints are not known${without}` };
+  return { standing: 'ok', says: `served${without}` };
 }

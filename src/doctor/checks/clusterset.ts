@@ -1,6 +1,7 @@
 // Checks of membership: broker, agents, leases, credentials, lag. Pure.
 
 import { formatElapsed } from '../../base/text/elapsed.ts';
+import { isOverdue } from '../../clusterset/explain/cluster-status.ts';
 import { byKey } from '../../clusterset/explain/set-state.ts';
 import { restoreNoticed } from '../../clusterset/rules/leases/broker-restore.ts';
 import { homeAwayOf } from '../../clusterset/rules/leases/home-away.ts';
@@ -91,13 +92,12 @@ const lateShare = 0.5;
 
 function silentMembers(facts: ClusterFacts): Found[] {
   const { nowMs } = facts;
-  const members = needSet(facts)?.state.members ?? [];
-  return members.flatMap(({ id, lease, memory, verdict }) => {
+  const state = needSet(facts)?.state;
+  if (state === undefined) return [];
+  return state.members.flatMap(({ id, lease, memory, verdict }) => {
     const subject = `agent of cluster ${id}`;
     const renewedMs = Date.parse(lease?.spec?.renewTime ?? '');
-    const seconds = lease?.spec?.leaseDurationSeconds ?? 30;
-    const isOld = nowMs - renewedMs > seconds * 1000;
-    if (isOld) {
+    if (isOverdue(lease, state, nowMs)) {
       const message = `it has not renewed its lease for ${formatElapsed(nowMs - renewedMs)}`;
       return [{ subject, message, since: formatTime(renewedMs) }];
     }

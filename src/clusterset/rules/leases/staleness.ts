@@ -1,6 +1,7 @@
 // The effect of an expired lease on a member's records, by the policy of the clusterset or of the service.
 
 import type { StalenessPolicy } from '../../kinds/cluster-set.ts';
+import type { ServiceShard } from '../../kinds/service-shard.ts';
 import type { LeaseVerdict } from './lease-judge.ts';
 
 const words: ReadonlyMap<string, StalenessPolicy> = new Map([
@@ -27,4 +28,12 @@ export function standing(verdict: LeaseVerdict, policy: StalenessPolicy): Standi
   const isDraining = false;
   if (verdict === 'alive' || policy === 'Keep') return { isCounted: true, isTrusted: true, isDraining };
   return { isCounted: policy === 'NotReady', isTrusted: false, isDraining };
+}
+
+/** Ready endpoints of a record that are offered to others: none while its cluster is not trusted. */
+export function offeredEndpoints(
+  { spec }: ServiceShard,
+  { verdict, policy }: { readonly verdict: LeaseVerdict; readonly policy: StalenessPolicy },
+): number | undefined {
+  return standing(verdict, spec.onStale ?? policy).isTrusted ? spec.readyEndpoints : 0;
 }
