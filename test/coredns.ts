@@ -18,6 +18,8 @@ import { until } from './support/dns-process.ts';
 import { freePort } from './support/free-port.ts';
 
 const name = 'checkout.shop.svc.clusterset.local A';
+const late = 'late.shop.svc.clusterset.local A';
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const found = findCoredns();
 if (found.path === undefined) {
   console.log(`CoreDNS is not checked: ${found.why}`);
@@ -79,9 +81,9 @@ async function startsWith(kind: StubKind): Promise<void> {
 }
 
 /** Waiting would hide what a cache remembers. */
-async function seenAtOnce(what: string, expected: string): Promise<void> {
+async function seenAtOnce(what: string, expected: string, question = name): Promise<void> {
   for (const [host, where] of places) {
-    const answer = await ask(name, host);
+    const answer = await ask(question, host);
     if (answer !== expected) throw new Error(`${where}: ${what}: ${expected} expected, ${answer} found`);
     console.log(`ok: ${where}: ${what} -> ${answer}`);
   }
@@ -100,13 +102,17 @@ try {
   catalog.setSynced('services');
   catalog.setSynced('imports');
   await seenAtOnce('read, and the SERVFAIL before is not remembered', '243.0.0.7');
-  await seen('no such name', 'NXDOMAIN', 'no.shop.svc.clusterset.local A');
+  await seen('no such name', 'NXDOMAIN', late);
+  addImport(catalog, 'shop/late', { ips: ['243.0.0.9'] });
+  await pause(6000);
+  catalog.flush();
+  await seenAtOnce('asked again after its TTL is over, now that it exists', '243.0.0.9', late);
   await servers[0]!.close();
   addImport(catalog, 'shop/cart', { ips: ['243.0.0.8'] });
   catalog.flush();
   await seen('one of the two is gone', '243.0.0.8', 'cart.shop.svc.clusterset.local A');
   await servers[1]!.close();
-  await new Promise((resolve) => setTimeout(resolve, 6000));
+  await pause(6000);
   await seen('both are gone, and the TTL is over', '243.0.0.7');
 } finally {
   for (const child of running) child.kill('SIGKILL');

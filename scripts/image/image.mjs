@@ -34,6 +34,12 @@ const debianPackages = [
   'conntrack',
   'libnetfilter-conntrack3',
   'libnfnetlink0',
+  // The proxy reads the routes of its node.
+  'iproute2',
+  'libbpf1',
+  'libcap2',
+  'libelf1',
+  'zlib1g',
 ];
 
 /** Builds the image into `out`, an OCI layout; returns the digest of each architecture's image and of the index. */
@@ -71,7 +77,11 @@ export async function buildImage({ architectures, out, log = () => {} }) {
 function imageConfig(version) {
   return {
     User: `${user}:${user}`,
-    Env: ['PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'HOME=/var/lib/portolan', 'MALLOC_ARENA_MAX=2'],
+    Env: [
+      ...['PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'HOME=/var/lib/portolan'],
+      // As bin/portolan sets them.
+      ...['MALLOC_ARENA_MAX=2', 'MALLOC_MMAP_THRESHOLD_=131072'],
+    ],
     Entrypoint: [
       '/usr/bin/node',
       '--max-semi-space-size=8',

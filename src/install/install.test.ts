@@ -113,6 +113,19 @@ describe('install: least privilege', () => {
     expect(argsOf('authority')).toContain('--state /var/lib/portolan');
   });
 
+  test('resolvers -> the same threshold for memory that goes back as bin/portolan gives them', () => {
+    const [, threshold] = /= dns \].*\n.*MALLOC_MMAP_THRESHOLD_:-(\d+)/.exec(readFileSync('bin/portolan', 'utf8'))!;
+    for (const [name, objects] of parts) {
+      const { env } = podOf(objects).containers[0]!;
+      const found = env?.filter((one) => one.name === 'MALLOC_MMAP_THRESHOLD_');
+      const isResolver = name === 'dns' || name === 'authority';
+      expect([name, found ?? []]).toEqual([
+        name,
+        isResolver ? [{ name: 'MALLOC_MMAP_THRESHOLD_', value: threshold }] : [],
+      ]);
+    }
+  });
+
   test('Deployments -> spread over nodes and zones, one Pod at a time may go; DaemonSets -> on every node', () => {
     for (const [name, objects] of parts) {
       const kinds = objects.map(({ type }) => type.kind);

@@ -7,6 +7,9 @@ import type { PartValues, Values } from './values.ts';
 /** Three quarters of the limit for the heap; the rest is for buffers, threads and code. */
 export const heapVariable = { name: 'NODE_OPTIONS', value: '--max-old-space-size-percentage=75' };
 
+/** Resolvers give back the memory that only their first list needed: `bin/portolan` starts them with the same. */
+export const resolverVariables: readonly object[] = [{ name: 'MALLOC_MMAP_THRESHOLD_', value: '69632' }];
+
 export const startupTimes = { periodSeconds: 1, timeoutSeconds: 3, failureThreshold: 60 };
 /** Out of service after ten seconds, and in service soon after it is ready. */
 export const readinessTimes = { periodSeconds: 2, timeoutSeconds: 3, failureThreshold: 5 };

@@ -22,7 +22,10 @@ export function stubText(kind: StubKind, request: StubRequest, stringify: String
   return `${JSON.stringify({ corefile: `${request.corefile ?? eksCorefile}${corefileBlock(request)}` }, undefined, 2)}\n`;
 }
 
-/** SERVFAIL is not cached: resolvers answer it until their first sync. Without them CoreDNS serves its last answers. */
+/**
+ * SERVFAIL is not cached: resolvers answer it until their first sync. Without them CoreDNS serves its last answers; it asks
+ * them first, because an expired NXDOMAIN would hide a new export.
+ */
 export function corefileBlock({ addresses, zones }: StubRequest): string {
   return `${zones.map((zone) => `${zone}:53`).join(' ')} {
     errors
@@ -30,7 +33,7 @@ export function corefileBlock({ addresses, zones }: StubRequest): string {
         success 9984 5
         denial 9984 5
         servfail 0
-        serve_stale 1h immediate
+        serve_stale 1h verify
     }
     forward . ${addresses.join(' ')} {
         policy sequential

@@ -224,8 +224,8 @@ function partProblems(name: PartName, part: PartValues & { readonly replicas?: n
   return problems;
 }
 
-/** Below the 30 s that Kubernetes gives a Pod to end. */
-export const lameduckMax = 25;
+/** With five seconds for open queries, below the 30 s that Kubernetes gives a Pod to end. */
+export const lameduckMax = 20;
 
 export const cpuPattern = /^\d+(m|\.\d+)?$/;
 export const memoryPattern = /^\d+(Mi|Gi)$/;

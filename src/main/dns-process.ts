@@ -6,7 +6,7 @@ import { errorText, type Log } from '../base/log.ts';
 import { formatHostPort } from '../base/net/host-port.ts';
 import { Parts } from '../base/parts.ts';
 import { followCertificateFiles } from '../base/real/certificate-files.ts';
-import { stayCompact } from '../base/real/collect-garbage.ts';
+import { growFreely, stayCompact } from '../base/real/collect-garbage.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { sleep, type World } from '../base/world.ts';
@@ -70,6 +70,7 @@ const drainMs = 5000;
 
 export async function runDns(flags: DnsFlags): Promise<void> {
   checkFlags(flags);
+  growFreely();
   const adminListen = parseListen(flags.adminListen, '--admin-listen');
   const lameduckMs = 1000 * numberIn('--lameduck', flags.lameduck, { min: 0, max: 600 });
   const world = createRealWorld();

@@ -17,7 +17,7 @@ export interface ImageManifest {
 }
 
 export interface ImageConfig {
-  readonly config: { readonly User: string; readonly Entrypoint: readonly string[] };
+  readonly config: { readonly User: string; readonly Entrypoint: readonly string[]; readonly Env: readonly string[] };
   readonly rootfs: { readonly diff_ids: readonly string[] };
 }
 

@@ -17,3 +17,8 @@ export function stayCompact(): void {
   setFlagsFromString('--semi-space-growth-factor=1');
   setFlagsFromString('--heap-growing-percent=20');
 }
+
+/** Until then: it collects seldom, to be ready soon. */
+export function growFreely(): void {
+  setFlagsFromString('--heap-growing-percent=0');
+}
