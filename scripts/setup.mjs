@@ -16,10 +16,34 @@ export function setUp() {
   });
 }
 
+/** A checkout that cannot be written is asked again each time, which costs little. */
+function note() {
+  try {
+    writeFileSync(stamp, lockHash());
+  } catch (error) {
+    if (!['EROFS', 'EACCES', 'EPERM'].includes(error.code)) throw error;
+  }
+}
+
 const stamp = `${root}node_modules/.portolan-lock`;
 
 function isSetUp() {
-  return existsSync(stamp) && readFileSync(stamp, 'utf8') === lockHash();
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lockHash()) return true;
+  if (!isInstalled()) return false;
+  note();
+  return true;
+}
+
+/** Whether npm was run by hand: it lists what it installed. Packages for other platforms may be missing. */
+function isInstalled() {
+  const list = `${root}node_modules/.package-lock.json`;
+  if (!existsSync(list)) return false;
+  const { packages: installed } = JSON.parse(readFileSync(list, 'utf8'));
+  const { packages: wanted } = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8'));
+  return Object.entries(wanted).every(([path, { version, optional }]) => {
+    if (path === '') return true;
+    return installed[path] === undefined ? optional === true : installed[path].version === version;
+  });
 }
 
 function lockHash() {
@@ -37,6 +61,10 @@ function withLock(act) {
       mkdirSync(lock);
       break;
     } catch (error) {
+      if (['EROFS', 'EACCES', 'EPERM'].includes(error.code))
+        throw new Error(
+          `portolan: ${root} has no dependencies and cannot be written; run npm ci there with the right to write`,
+        );
       if (error.code !== 'EEXIST') throw error;
       if (Date.now() - startedAt > 300_000)
         throw new Error(`portolan: another set-up is under way; if not, remove ${lock}`);

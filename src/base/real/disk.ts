@@ -2,9 +2,10 @@
 // directory synced, because the new name is a fact about the directory.
 
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Disk, WriteOptions } from '../world.ts';
+import { makeFolder } from './make-folder.ts';
 
 export function createRealDisk(): Disk {
   return { read, write, remove };
@@ -25,7 +26,7 @@ async function write(path: string, content: Content, options: WriteOptions = {})
   const { mode = 0o644, isOnlyWriter = false } = options;
   const temporary = isOnlyWriter ? `${path}.tmp` : `${path}.${randomBytes(6).toString('hex')}.tmp`;
   try {
-    await mkdir(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     if (isOnlyWriter) await rm(temporary, { force: true });
     await writeSynced(temporary, content, mode);
     await rename(temporary, path);

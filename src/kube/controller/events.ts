@@ -7,6 +7,7 @@ import type { Log } from '../../base/log.ts';
 import { LogBudget } from '../../base/log-budget.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../client/client.ts';
+import { isNamespaceEnding } from '../objects/api-error.ts';
 import { formatTime } from '../objects/conditions.ts';
 import { eventType, type KubernetesEvent } from '../objects/event.ts';
 import type { KubernetesObject } from '../objects/object.ts';
@@ -63,6 +64,8 @@ export function createEventRecorder(options: {
       try {
         await home.create(eventType, event);
       } catch (error) {
+        // Events about objects that go with their namespace have no reader.
+        if (isNamespaceEnding(error)) return;
         log.warn('event not written', { reason: happening.reason, about: event.involvedObject, error });
       }
     },

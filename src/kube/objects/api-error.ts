@@ -66,6 +66,13 @@ export function isForbidden(error: unknown): boolean {
   return hasCode(error, 403);
 }
 
+/** Its namespace is being deleted, or is gone: nothing new is taken there. */
+export function isNamespaceEnding(error: unknown): boolean {
+  const causes = isForbidden(error) ? ((error as ApiError).details?.causes ?? []) : [];
+  if (causes.some(({ reason }) => reason === 'NamespaceTerminating')) return true;
+  return isNotFound(error) && (error as ApiError).details?.kind === 'namespaces';
+}
+
 export function isUnauthorized(error: unknown): boolean {
   return hasCode(error, 401);
 }

@@ -2,7 +2,8 @@
 // shares a service with west, and an external service. It keeps to its folder, to loopback and to free ports, and says what
 // it did in `demo.json`.
 
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, rmSync, writeFileSync } from 'node:fs';
+import { makeFolder } from '../../base/real/make-folder.ts';
 import { sleep } from '../../base/world.ts';
 import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { serviceShardType } from '../../clusterset/kinds/service-shard.ts';
@@ -23,6 +24,7 @@ import {
 import { type ControlServer, startControl } from './control.ts';
 import { type DemoDashboard, startDemoDashboard } from './dashboard.ts';
 import { type DemoEnvoys, startDemoEnvoys } from './envoys.ts';
+import { lockFolder } from './lock.ts';
 import { type DemoNeighbour, neighbourName, startNeighbour } from './neighbour.ts';
 import { type DemoOutside, startOutside } from './outside.ts';
 import { type DemoProxy, startDemoProxy } from './proxy.ts';
@@ -71,11 +73,13 @@ interface DemoFileCluster {
 }
 
 export async function startDemo(deps: DemoDeps, say: (line: string) => void): Promise<Demo> {
+  makeFolder(deps.directory, 0o700);
+  const lock = lockFolder(deps.directory);
+  deps.parts.add('lock of the folder', async () => lock.release());
   // A demo starts from nothing: what an earlier one left would be joined already, on ports that are gone.
   for (const name of ['broker', neighbourName, ...demoClusters.map(({ id }) => id), 'demo.json']) {
     rmSync(`${deps.directory}/${name}`, { recursive: true, force: true });
   }
-  mkdirSync(deps.directory, { recursive: true, mode: 0o700 });
   const addresses = await takeRange(deps.world);
   deps.parts.add('range of clusterset IPs', () => addresses.release());
   const broker = await startBroker(deps, addresses);

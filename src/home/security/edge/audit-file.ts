@@ -1,9 +1,10 @@
 // An audit log in a file: a line per event, the file renamed away when it is full, a few old ones kept. It never holds
 // up a request: when the disk cannot follow, lines are dropped, and how many is written down as soon as it can.
 
-import { closeSync, fstatSync, mkdirSync, openSync, renameSync, rmSync, write } from 'node:fs';
+import { closeSync, fstatSync, openSync, renameSync, rmSync, write } from 'node:fs';
 import { dirname } from 'node:path';
 import { errorText, type Log } from '../../../base/log.ts';
+import { makeFolder } from '../../../base/real/make-folder.ts';
 import type { AuditEvent, AuditSink } from '../audit.ts';
 
 export interface AuditFileOptions {
@@ -44,7 +45,7 @@ class RotatingFile implements AuditFile {
     this.#fileBytesMax = options.fileBytesMax ?? 100 * 1024 * 1024;
     this.#oldFilesMax = options.oldFilesMax ?? 5;
     this.#waitingBytesMax = options.waitingBytesMax ?? 8 * 1024 * 1024;
-    mkdirSync(dirname(this.#path), { recursive: true });
+    makeFolder(dirname(this.#path));
     this.#file = this.#open();
     this.#fileBytes = fstatSync(this.#file).size;
   }

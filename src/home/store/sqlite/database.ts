@@ -1,9 +1,10 @@
 // The database of one store: schema, batches and its own tidiness. Runs in a thread of its own, where waiting for the
 // disk delays nothing else. Throws what SQLite throws; worker.ts turns that into troubles.
 
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { makeFolder } from '../../../base/real/make-folder.ts';
 import type { DiskUse, RowMove } from '../journal.ts';
 import type { DatabaseOptions, PackedBatch } from './protocol.ts';
 import { type PackedRows, packRawRows, type RawRow, unpackRawRows } from './rows.ts';
@@ -162,7 +163,7 @@ export class Database {
  *  it here would drop the locks that this process may hold on it. */
 function createFile(path: string): void {
   if (existsSync(path)) return;
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(path), 0o700);
   closeSync(openSync(path, 'ax', 0o600));
   const directory = openSync(dirname(path), 'r');
   fsyncSync(directory);
