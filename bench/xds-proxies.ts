@@ -2,26 +2,34 @@
 // and notes when what arrived. Told what to do by messages from its parent.
 
 import http2 from 'node:http2';
-import { createConnection } from 'node:net';
 import { FrameReader, frameOf } from '../src/base/grpc/frames.ts';
 import { encodeMessage } from '../src/base/protobuf/encode.ts';
 import { WireReader, wireTypes } from '../src/base/protobuf/wire-reader.ts';
 import { envoySchema, typeUrlOf } from '../src/xds/envoy-schema.ts';
+import { xdsServerName } from '../src/xds/identity/authority.ts';
 import type { Variant } from '../src/xds/resource.ts';
+
+export interface BenchIdentity {
+  readonly id: string;
+  readonly certificate: string;
+  readonly key: string;
+}
 
 export type ProxyOrder =
   /** Answered with the time each of them had so many resources of a type. */
   | {
       readonly kind: 'connect';
-      readonly names: readonly string[];
+      readonly proxies: readonly BenchIdentity[];
       readonly variant: Variant;
-      readonly socket: string;
+      readonly server: { readonly target: string; readonly authority: string };
       readonly type: 'endpoints' | 'listener' | 'cluster';
       readonly resources: number;
     }
   /** Answered with the times at which each proxy got its next responses of a type. */
   | { readonly kind: 'arrivals'; readonly type: 'endpoints' | 'listener' | 'cluster'; readonly count: number }
   | { readonly kind: 'leave' };
+
+type ConnectOrder = Extract<ProxyOrder, { kind: 'connect' }>;
 
 const service = 'envoy.service.discovery.v3';
 const proxies: BenchProxy[] = [];
@@ -38,9 +46,10 @@ class BenchProxy {
     readonly resolve: (at: number) => void;
   }[] = [];
 
-  constructor(id: string, socket: string, variant: Variant) {
+  constructor({ id, certificate, key }: BenchIdentity, { server, variant }: ConnectOrder) {
     this.#variant = variant;
-    this.#session = http2.connect('http://localhost', { createConnection: () => createConnection(socket) });
+    const ca = server.authority;
+    this.#session = http2.connect(server.target, { ca, servername: xdsServerName, cert: certificate, key });
     this.#session.on('connect', () => this.#session.setLocalWindowSize(16 << 20));
     const method = variant === 'delta' ? 'DeltaAggregatedResources' : 'StreamAggregatedResources';
     const path = `/${service}.AggregatedDiscoveryService/${method}`;
@@ -115,7 +124,7 @@ async function follow(order: ProxyOrder): Promise<unknown> {
   }
   const url = typeUrlOf(order.type);
   if (order.kind === 'connect') {
-    const added = order.names.map((name) => new BenchProxy(name, order.socket, order.variant));
+    const added = order.proxies.map((proxy) => new BenchProxy(proxy, order));
     proxies.push(...added);
     return Promise.all(added.map((proxy) => proxy.until(url, order.resources, false)));
   }

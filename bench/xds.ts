@@ -1,4 +1,4 @@
-// `npm run bench:xds`: the discovery server on a home in memory, proxies in a process of their own on its local socket.
+// `npm run bench:xds`: the discovery server on a home in memory, proxies in a process of their own, by mutual TLS.
 // Each change is written to the home and timed until the last proxy has it. `--scale=0.1` takes that share of every count,
 // to see that all of it still runs.
 
@@ -6,11 +6,15 @@ import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { createRealWorld } from '../src/base/real/world.ts';
 import { meshExternalServiceType } from '../src/external/kinds/mesh-external-service.ts';
+import { namespace } from '../src/peering/testing/edge/memory-home.ts';
+import { issueProxy, openAuthority } from '../src/xds/identity/authority.ts';
+import { parseNodeId } from '../src/xds/identity/proxy-identity.ts';
 import type { Variant } from '../src/xds/resource.ts';
-import { addImport, putEndpoints, startXdsTest, type XdsTest } from '../test/support/xds.ts';
+import { addImport, cluster, putEndpoints, startXdsTest, type XdsTest } from '../test/support/xds.ts';
 import { type Figure, percentile, report } from './report.ts';
-import type { ProxyOrder } from './xds-proxies.ts';
+import type { BenchIdentity, ProxyOrder } from './xds-proxies.ts';
 
 const scale = Number(process.argv.find((word) => word.startsWith('--scale='))?.slice('--scale='.length) ?? 1);
 const scaled = (count: number) => Math.max(2, Math.round(count * scale));
@@ -71,17 +75,25 @@ async function sentBytes(xds: XdsTest): Promise<number> {
 }
 
 async function connect(xds: XdsTest, variant: Variant, names: readonly string[], total: number): Promise<number> {
+  const who = await identities(xds, names);
   const startedMs = nowMs();
   const order = {
     kind: 'connect',
-    names,
+    ...who,
     variant,
-    socket: xds.socket,
     type: 'listener',
     resources: total + 1,
   } as const;
   const times = await tell<number[]>(order);
   return Math.max(...times) - startedMs;
+}
+
+/** Certificates for all of them, and where they connect to. */
+async function identities({ client, role }: XdsTest, names: readonly string[]) {
+  const options = { world: createRealWorld(), home: client, namespace, cluster };
+  const authority = await openAuthority(options);
+  const proxies = names.map((id): BenchIdentity => ({ id, ...issueProxy(options, authority, parseNodeId(id)!) }));
+  return { proxies, server: { target: `https://127.0.0.1:${role.port}`, authority: authority.certificate } };
 }
 
 /** Milliseconds until each proxy, and the last one, has a change. */
@@ -166,7 +178,8 @@ async function measureRules(): Promise<void> {
   for (let i = 0; i < rules; i++) await addRule(own, i);
   await new Promise((resolve) => setTimeout(resolve, 1000));
   const names = Array.from({ length: scaled(100) }, (_, n) => `sidecar~east~rules-${n}`);
-  await tell({ kind: 'connect', names, variant: 'delta', socket: own.socket, type: 'listener', resources: 3 });
+  const who = await identities(own, names);
+  await tell({ kind: 'connect', ...who, variant: 'delta', type: 'listener', resources: 3 });
   const took: number[] = [];
   for (let i = 0; i < scaled(50); i++) {
     let startedMs = 0;

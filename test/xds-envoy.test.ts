@@ -8,7 +8,7 @@ import { type Secret, secretType } from '../src/kube/objects/secret.ts';
 import { type PeerService, peerServiceType } from '../src/peering/kinds/peer-service.ts';
 import { authoritySecret, certificateSecret } from '../src/peering/kinds/secrets.ts';
 import { namespace } from '../src/peering/testing/edge/memory-home.ts';
-import { WorkloadCertificates } from '../src/xds/sources/workload-certificates.ts';
+import { MeshCertificates, ofWorkloads } from '../src/xds/sources/mesh-certificates.ts';
 import { describeWith } from './support/counterparts.ts';
 import { addImport, putEndpoints } from './support/xds.ts';
 import {
@@ -166,9 +166,8 @@ describeWith(['envoy', 'ip', 'nft'], 'xds: an ingress that passes TLS on', () =>
     await introduce(owner, consumer);
     await shareDatabase(owner, 'passthrough');
     const authority = await owner.client.get<Secret>(secretType, { namespace, name: authoritySecret });
-    const certificates = new WorkloadCertificates(createRealWorld());
-    certificates.setAuthority(pairIn(authority));
-    const pair = certificates.of('spiffe://acme.example/ns/shop/sa/default')!;
+    const certificates = new MeshCertificates(createRealWorld(), ofWorkloads);
+    const pair = certificates.of('spiffe://acme.example/ns/shop/sa/default', pairIn(authority)!);
     await inside.ask({ do: 'serveTls', name: 'database', address: '10.70.2.1', port: 5432, ...pair });
     const ownerXds = await serve(inside, 'east', owner.client);
     const consumerXds = await serve(inside, 'west', consumer.client);
@@ -182,6 +181,6 @@ describeWith(['envoy', 'ip', 'nft'], 'xds: an ingress that passes TLS on', () =>
       const text = (await inside.ask({ do: 'get', to: `http://${service.status!.ips![0]}:15443/` })) as string;
       return text.startsWith('failed') ? undefined : text;
     });
-    expect(answer).toContain('database for URI:spiffe://globex.example/portolan/peering');
+    expect(answer).toContain('database for URI:spiffe://globex.example/portolan/proxy/sidecar/web');
   });
 });

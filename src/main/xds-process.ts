@@ -3,7 +3,7 @@
 import { createRealHost } from '../base/real/host.ts';
 import { createPartMetrics } from '../base/real/process-metrics.ts';
 import { createRealWorld } from '../base/real/world.ts';
-import { parseListen } from '../cli/roles/options.ts';
+import { parseListen, parseMode } from '../cli/roles/options.ts';
 import type { XdsFlags } from '../cli/roles/xds.ts';
 import { loadPlugins } from '../external/plugins/edge/load.ts';
 import { createClient } from '../kube/client/client.ts';
@@ -23,7 +23,7 @@ export async function runXds(flags: XdsFlags): Promise<void> {
   await withParts(log, async (parts) => {
     parts.add('home client', () => home.close());
     const cluster = flags.clusterId ?? (await requireClusterId(home));
-    const mode = Number.parseInt(flags.socketMode, 8);
+    const mode = parseMode(flags.socketMode, '--socket-mode');
     const role = await startXdsRole({
       ...{ world, log, metrics, home, cluster },
       namespace: flags.namespace,

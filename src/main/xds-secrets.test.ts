@@ -3,7 +3,7 @@
 
 import { afterEach, expect, test } from 'vitest';
 import { startXdsTest } from '../../test/support/xds.ts';
-import { clusters, local, node } from '../../test/support/xds-stream.ts';
+import { clusters, node } from '../../test/support/xds-stream.ts';
 import { createLog } from '../base/log.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { type MeshExternalService, meshExternalServiceType } from '../external/kinds/mesh-external-service.ts';
@@ -49,7 +49,7 @@ test('xds: a proxy repeats a secret when it refuses it -> refused and reported, 
   );
   const { external } = xds.role.service.book;
   await expect.poll(() => external.get('secret', 'external:bank:client'), patient).toBeDefined();
-  const stream = local(xds.socket);
+  const stream = await xds.proxy('sidecar~east~web');
   closing.push(() => stream.close());
   const secrets = { type_url: typeUrlOf('secret') };
   stream.send({ ...node('sidecar~east~web'), ...clusters });

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { cluster, startXdsTest } from '../../test/support/xds.ts';
+import { cluster, giveMesh, startXdsTest } from '../../test/support/xds.ts';
 import { clusters, local as localStream, node, type Stream } from '../../test/support/xds-stream.ts';
 import { silentLog } from '../base/log.ts';
 import { createMetrics } from '../base/metrics.ts';
@@ -34,6 +34,7 @@ async function shareByPeer(client: Client): Promise<void> {
   const bundle = createAuthority().certificate;
   const trust = { domain: 'acme.example', bundle };
   const apiVersion = 'portolan.dev/v1alpha1';
+  await giveMesh(client, 'globex.example');
   await client.create(peerType, { apiVersion, kind: 'Peer', metadata: { name: 'acme', namespace }, spec: { trust } });
   const created = await client.create<PeerService>(peerServiceType, {
     ...{ apiVersion, kind: 'PeerService', metadata: { name: 'acme.db', namespace } },
@@ -78,7 +79,8 @@ test('xds: bound to one address -> every listener is there, and those of peers l
       meshExternalServiceType,
       externalService(`{ match: [{ type: IP, value: 10.9.9.9, port: 80 }] }`),
     );
-    const stream = local(xds);
+    const stream = await xds.proxy('sidecar~east~web');
+    closing.push(() => stream.close());
     stream.send({ ...node('sidecar~east~web'), type_url: typeUrlOf('listener') });
     const found = new Map<string, string>();
     while (found.size < 4) {

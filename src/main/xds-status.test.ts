@@ -2,7 +2,7 @@
 
 import { afterEach, expect, test } from 'vitest';
 import { addImport, startXdsTest, type XdsTest } from '../../test/support/xds.ts';
-import { clusters, local as localStream, node, type Stream } from '../../test/support/xds-stream.ts';
+import { clusters, node, type Stream } from '../../test/support/xds-stream.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
 import { formatMicroTime, type Lease, leaseType } from '../kube/objects/lease.ts';
@@ -19,8 +19,8 @@ async function start(): Promise<XdsTest> {
   return made;
 }
 
-function local({ socket }: { readonly socket: string }): Stream {
-  const stream = localStream(socket);
+async function proxyOf(xds: XdsTest, id: string): Promise<Stream> {
+  const stream = await xds.proxy(id);
   closing.push(() => stream.close());
   return stream;
 }
@@ -31,7 +31,7 @@ test('xds: a proxy refuses a resource -> a condition on its cause, in status and
   const xds = await start();
   await addImport(xds.client, { name: 'checkout', port: 80 });
   await new Promise((resolve) => setTimeout(resolve, 100));
-  const stream = local(xds);
+  const stream = await proxyOf(xds, 'sidecar~east~web');
   stream.send({ ...node('sidecar~east~web'), ...clusters });
   const name = 'checkout.shop.svc.clusterset.local:80';
   // Longer than what a Lease repeats.
@@ -88,7 +88,7 @@ test('xds: a proxy that refuses everything, again and again -> each version once
   const xds = await start();
   for (const name of ['a', 'b', 'c']) await addImport(xds.client, { name, port: 80 });
   await until(async () => (xds.role.service.book.clusterset.get('cluster', portName('c')) ? true : undefined));
-  const stream = local(xds);
+  const stream = await proxyOf(xds, 'sidecar~east~stubborn');
   stream.send({ ...node('sidecar~east~stubborn'), ...clusters });
   const refusals = async () =>
     Number(/refusals_total\{type="cluster"\} (\d+)/.exec(await xds.metrics.text())?.[1] ?? 0);
@@ -104,7 +104,7 @@ test('xds: a proxy that refuses everything, again and again -> each version once
   await until(async () => ((await refusals()) === 4 ? true : undefined));
   await new Promise((resolve) => setTimeout(resolve, 200));
   expect([await refusals(), answered]).toEqual([4, 4]);
-  const calm = local(xds);
+  const calm = await proxyOf(xds, 'sidecar~east~calm');
   calm.send({ ...node('sidecar~east~calm'), ...clusters });
   expect(await calm.next()).toMatchObject({ type_url: clusters.type_url });
 });

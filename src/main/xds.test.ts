@@ -34,6 +34,12 @@ function local({ socket }: XdsTest, path?: string): Stream {
   return stream;
 }
 
+async function sidecarOf(xds: XdsTest, name: string): Promise<Stream> {
+  const stream = await xds.proxy(`sidecar~${cluster}~${name}`);
+  closing.push(() => stream.close());
+  return stream;
+}
+
 async function byTls(xds: XdsTest, identity: ProxyIdentity | undefined, lifetimeMs?: number): Promise<Stream> {
   const options = { world: createRealWorld(), home: xds.client, namespace, cluster };
   const authority = await openAuthority(options);
@@ -99,30 +105,32 @@ describe('xds: who may connect', () => {
     expect(await xds.metrics.text()).toContain('portolan_xds_turned_away_total{reason="node"} 1');
   });
 
-  test('the local socket -> for its owner and group only, and no ingress by it', async () => {
+  test('the local socket -> for its owner and group only, and only role grpc by it', async () => {
     const xds = await start();
     expect((await stat(xds.socket)).mode & 0o777).toBe(0o660);
-    const stream = local(xds);
-    stream.send({ ...node('ingress~east~web'), ...clusters });
-    expect(await stream.ended).toMatchObject({ code: 7, message: expect.stringContaining('mutual TLS') });
+    for (const role of ['ingress', 'sidecar']) {
+      const stream = local(xds);
+      stream.send({ ...node(`${role}~east~web`), ...clusters });
+      expect(await stream.ended).toMatchObject({ code: 7, message: expect.stringContaining('mutual TLS') });
+    }
   });
 });
 
 test('xds: a flood of requests that answer nothing -> ResourceExhausted, counted; another proxy is served', async () => {
   const xds = await start();
-  const stream = local(xds);
+  const stream = await sidecarOf(xds, 'loud');
   stream.send({ ...node('sidecar~east~loud'), ...clusters });
   for (let i = 0; i < 2000; i++) stream.send({ ...clusters, resource_names_subscribe: [`c${i}`], response_nonce: 'x' });
   expect(await stream.ended).toMatchObject({ code: 8 });
   expect(await xds.metrics.text()).toContain('portolan_xds_turned_away_total{reason="flood"} 1');
-  const calm = local(xds);
+  const calm = await sidecarOf(xds, 'calm');
   calm.send({ ...node('sidecar~east~calm'), ...clusters });
   expect(await calm.next()).toMatchObject({ type_url: clusters.type_url });
 });
 
 test('xds: names by the hundred thousand in a few requests -> ResourceExhausted, counted', async () => {
   const xds = await start();
-  const stream = local(xds);
+  const stream = await sidecarOf(xds, 'greedy');
   stream.send({ ...node('sidecar~east~greedy'), ...clusters });
   for (let round = 0; round < 6; round++) {
     const names = Array.from({ length: 20_000 }, (_, at) => `c${round}-${at}`);

@@ -1,7 +1,7 @@
 // The parts of `portolan xds`: sources that follow the home, the discovery service, its two listeners, and how it reports
 // back: a Lease, and conditions while it leads.
 
-import { chmod, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { codes } from '../base/grpc/status.ts';
 import { serveGrpc } from '../base/grpc/transport-server.ts';
@@ -37,6 +37,7 @@ import { type ClustersetSource, startClustersetSource } from '../xds/sources/clu
 import { startExternalSource } from '../xds/sources/external.ts';
 import { watchSecrets } from '../xds/sources/home-secrets.ts';
 import { startIngressSource } from '../xds/sources/ingress.ts';
+import { startMeshSource } from '../xds/sources/mesh.ts';
 import { startPeersSource } from '../xds/sources/peers.ts';
 import type { XdsSource } from '../xds/sources/source.ts';
 import { ConditionWriter } from '../xds/status/condition-writer.ts';
@@ -111,9 +112,11 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
     const externalSecrets = watchSecrets({ ...common, namespace: externalNamespace });
     externalSecrets.start();
     parts.add('secrets of external services', () => externalSecrets.stop());
-    const peering = { ...common, namespace, secrets, withheld };
+    const mesh = startMeshSource({ ...common, namespace, secrets });
+    const peering = { ...common, namespace, secrets, mesh, withheld };
     const sources: XdsSource[] = [
       clusterset,
+      mesh,
       startPeersSource({ ...peering, isBound: options.boundTo !== undefined }),
       startExternalSource({
         ...{ ...common, namespace, secrets: externalSecrets, cluster, plugins: options.plugins ?? builtinPlugins },
@@ -167,9 +170,9 @@ async function listen(options: Listening): Promise<number> {
     const { path, mode } = options.socket;
     await rm(path, { force: true });
     const judge = () => (isSynced() ? ({ kind: 'trusted', caller: { identity: undefined } } as const) : early);
-    const server = await serveGrpc<ProxyCaller>({ ...shared, host: '', port: 0, socketPath: path, judge });
+    const socket = { host: '', port: 0, socketPath: path, socketMode: mode };
+    const server = await serveGrpc<ProxyCaller>({ ...shared, ...socket, judge });
     parts.add('socket', () => server.close());
-    await chmod(path, mode);
   }
   if (options.listen === undefined) return 0;
   const authorityOptions = { world, home, namespace, cluster };

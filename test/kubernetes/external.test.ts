@@ -1,14 +1,16 @@
 // External services on a real Kubernetes API server, which knows our definitions and none of our rules: everything that the
 // embedded home refuses at admission becomes a condition, and so does what a proxy refuses.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRealWorld } from '../../src/base/real/world.ts';
 import type { MeshExternalService } from '../../src/external/kinds/mesh-external-service.ts';
 import { externalService } from '../../src/external/testing/services.ts';
+import { pairIn } from '../../src/kube/client/kept-authority.ts';
+import type { Secret } from '../../src/kube/objects/secret.ts';
 import { firstSeenAnnotation } from '../../src/peering/kinds/peer-service.ts';
-import { clusters, local, node, type Stream } from '../support/xds-stream.ts';
+import { issueProxy, xdsAuthoritySecret } from '../../src/xds/identity/authority.ts';
+import { parseNodeId } from '../../src/xds/identity/proxy-identity.ts';
+import { clusters, connect, node, type Stream } from '../support/xds-stream.ts';
 import { type FlowHome, startFlowHome, system } from './homes.ts';
 import { RunningParts } from './parts.ts';
 
@@ -62,8 +64,6 @@ const faults = [
 
 describe('external services on Kubernetes', () => {
   const parts = new RunningParts();
-  const folder = mkdtempSync(join(tmpdir(), 'portolan-external-kubernetes-'));
-  const socket = join(folder, 'xds.sock');
   let home: FlowHome;
   let stream: Stream | undefined;
 
@@ -71,13 +71,12 @@ describe('external services on Kubernetes', () => {
     home = await startFlowHome('real', 'east');
     await home.type('install --set xds.enabled=true');
     parts.start(home, 'agent', ['agent']);
-    parts.start(home, 'xds', ['xds', '--cluster-id', 'east', '--listen', 'none', '--socket', socket]);
+    parts.start(home, 'xds', ['xds', '--cluster-id', 'east', '--listen', '127.0.0.1:0']);
   }, 240_000);
   afterAll(async () => {
     stream?.close();
     await parts.stop();
     await home?.stop();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   const get = (kind: string, name: string) =>
@@ -142,7 +141,11 @@ describe('external services on Kubernetes', () => {
 
   test('a proxy refuses a resource -> a condition on the external service that caused it', async () => {
     await expect.poll(() => parts.of(home, 'xds')[0]!.said('ready'), patient).not.toBe('');
-    stream = local(socket);
+    const { data = {} } = JSON.parse(home.kubectl(['get', 'secret', xdsAuthoritySecret, '-n', system, '-o', 'json']));
+    const at = { world: createRealWorld(), home: undefined as never, namespace: system, cluster: 'east' };
+    const { certificate: cert, key } = issueProxy(at, pairIn({ data } as Secret)!, parseNodeId('sidecar~east~web')!);
+    const port = parts.of(home, 'xds')[0]!.said('ready');
+    stream = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, cert, key });
     stream.send({ ...node('sidecar~east~web'), ...clusters });
     for (;;) {
       const { nonce, type_url, resources } = await stream.next();

@@ -6,14 +6,21 @@ import { join } from 'node:path';
 import { silentLog } from '../../src/base/log.ts';
 import { createMetrics, type Metrics } from '../../src/base/metrics.ts';
 import { createRealWorld } from '../../src/base/real/world.ts';
+import type { Credentials } from '../../src/base/x509/certificates.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import type { Client } from '../../src/kube/client/client.ts';
+import { type ConfigMap, configMapType } from '../../src/kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
+import { type Secret, secretType } from '../../src/kube/objects/secret.ts';
 import { startXdsRole, type XdsRole, type XdsRoleOptions } from '../../src/main/xds.ts';
+import { authoritySecret } from '../../src/peering/kinds/secrets.ts';
+import { meshCardData, meshCardName } from '../../src/peering/rules/peer-introduction.ts';
 import { type MemoryHome, memoryHome, namespace } from '../../src/peering/testing/edge/memory-home.ts';
-import { issueProxy, openAuthority } from '../../src/xds/identity/authority.ts';
+import { meshOf } from '../../src/peering/testing/edge/mesh.ts';
+import { issueProxy, openAuthority, xdsServerName } from '../../src/xds/identity/authority.ts';
 import { type BootstrapOptions, envoyBootstrap } from '../../src/xds/identity/bootstrap.ts';
-import type { ProxyRole } from '../../src/xds/identity/proxy-identity.ts';
+import { type ProxyRole, parseNodeId } from '../../src/xds/identity/proxy-identity.ts';
+import { connect, type Stream } from './xds-stream.ts';
 
 export interface XdsTest {
   readonly home: MemoryHome;
@@ -25,6 +32,8 @@ export interface XdsTest {
   role: XdsRole;
   /** Ends the server and starts another on the same home and the same addresses. */
   restart(): Promise<void>;
+  /** A proxy's stream by mutual TLS, with a certificate in its name. */
+  proxy(id: string, path?: string): Promise<Stream>;
   bootstrap(role: ProxyRole, name: string, changes?: Partial<BootstrapOptions>): Promise<object>;
   stop(): Promise<void>;
 }
@@ -56,6 +65,13 @@ export async function startXdsTest(changes: Partial<XdsRoleOptions> = {}): Promi
       test.metrics = createMetrics();
       test.role = await startXdsRole(options(port, test.metrics));
       await test.role.whenSynced();
+    },
+    proxy: async (id, path) => {
+      const options = { world, home: client, namespace, cluster: changes.cluster ?? cluster };
+      const authority = await openAuthority(options);
+      const { certificate: cert, key } = issueProxy(options, authority, parseNodeId(id)!);
+      const target = `https://${changes.listen?.host ?? '127.0.0.1'}:${test.role.port}`;
+      return connect(target, { ca: authority.certificate, servername: xdsServerName, cert, key }, path);
     },
     bootstrap: async (role, name, more = {}) => {
       const identity = { role, cluster: changes.cluster ?? cluster, name };
@@ -134,4 +150,19 @@ export async function putEndpoints(
   const present = await client.get<EndpointSlice>(endpointSliceType, metadata).catch(() => undefined);
   if (present === undefined) await client.create(endpointSliceType, slice);
   else await client.update(endpointSliceType, { ...slice, metadata: { ...present.metadata, ...metadata } });
+}
+
+/** The card and the authority of a mesh, as peering keeps them. */
+export async function giveMesh(client: Client, domain: string): Promise<Credentials> {
+  const { certificate, key } = meshOf(domain);
+  await client.create<Secret>(secretType, {
+    ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: authoritySecret, namespace } },
+    ...{ type: 'kubernetes.io/tls', stringData: { 'tls.crt': certificate, 'tls.key': key } },
+  });
+  const card = { address: '', domain, bundle: certificate };
+  const data = meshCardData(card, { trustDomain: domain, domain, ingress: [] });
+  await client.create<ConfigMap>(configMapType, {
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: meshCardName, namespace }, data },
+  });
+  return { certificate, key };
 }

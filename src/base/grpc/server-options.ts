@@ -97,6 +97,8 @@ export interface GrpcServerOptions<Caller> {
   readonly port: number;
   /** A unix socket to listen on in place of host and port, for callers on the same machine. */
   readonly socketPath?: string;
+  /** Permissions of that socket, from its first moment on. */
+  readonly socketMode?: number;
   /** Without it HTTP/2 is spoken in the clear, and `judge` gets no certificates. */
   readonly tls?: { readonly certificate: string; readonly key: string };
   /** Asked for each new connection, and again when trust changed. */

@@ -187,8 +187,10 @@ function listen(stream: http2.ClientHttp2Stream, { options, handlers, finish, is
 
 function wrongIdentity(certificate: PeerCertificate, isExpected: (identity: string) => boolean): Error | undefined {
   const names = (certificate.subjectaltname ?? '').split(', ').filter((name) => name.startsWith('URI:spiffe://'));
-  if (names.length === 1 && isExpected((names[0] as string).slice('URI:'.length))) return undefined;
-  return Object.assign(new Error(`the owner is ${names.join(', ') || 'without an identity'}, which is not expected`), {
+  const isNamed = names.length === 1 && isExpected((names[0] as string).slice('URI:'.length));
+  if (isNamed && !certificate.ca) return undefined;
+  const reason = isNamed ? 'shows the certificate of an authority' : 'is not expected';
+  return Object.assign(new Error(`the owner is ${names.join(', ') || 'without an identity'}, which ${reason}`), {
     code: 'ERR_PEER_IDENTITY',
   });
 }

@@ -1,8 +1,11 @@
 // The generic server on the loopback, with a plain HTTP/2 client: streams in the clear, and what strangers can make us hold.
 
 import { EventEmitter } from 'node:events';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import http2 from 'node:http2';
 import net, { type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import tls from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../log.ts';
@@ -226,6 +229,21 @@ test('grpc server: more connections of one caller than allowed -> its oldest idl
   stream.write(frameOf(Buffer.from('hello')));
   await new Promise((resolve) => stream.once('data', resolve));
   expect(await first).toBe('first');
+});
+
+function socketPath(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'grpc-'));
+  closing.push(() => rmSync(folder, { recursive: true }));
+  return join(folder, 'socket');
+}
+
+test('grpc server: a unix socket, whatever the umask -> its permissions from the first moment on', async () => {
+  const path = socketPath();
+  const before = process.umask(0);
+  const server = serve({ socketPath: path, socketMode: 0o660 });
+  const modes = [statSync(path).mode & 0o777, process.umask(before)];
+  await server;
+  expect(modes).toEqual([0o660, 0]);
 });
 
 test('grpc server: unfinished bodies -> so many at once, each for so long', async () => {

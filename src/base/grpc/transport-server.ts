@@ -14,6 +14,7 @@ import { PlainRequests } from './transport-plain.ts';
 
 const judgeMsDefault = 5000;
 const handshakeMsMax = 10_000;
+const ownerOnly = 0o600;
 const isGrpc = /^application\/grpc(\+proto)?($|;)/;
 
 export function serveGrpc<Caller>(options: GrpcServerOptions<Caller>): Promise<GrpcServer> {
@@ -31,7 +32,7 @@ export function serveGrpc<Caller>(options: GrpcServerOptions<Caller>): Promise<G
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     const { socketPath, host, port } = options;
-    server.listen(socketPath === undefined ? { host, port } : { path: socketPath }, () => {
+    const listening = () => {
       server.removeListener('error', reject);
       server.on('error', (error) => options.log.error('gRPC listener failed', { error: errorText(error) }));
       resolve({
@@ -44,8 +45,20 @@ export function serveGrpc<Caller>(options: GrpcServerOptions<Caller>): Promise<G
             connections.destroy();
           }),
       });
-    });
+    };
+    if (socketPath === undefined) server.listen({ host, port }, listening);
+    else withMode(options.socketMode ?? ownerOnly, () => server.listen({ path: socketPath }, listening));
   });
+}
+
+// A socket is made before listen() returns. Changing its mode afterwards would leave a moment in which others connect.
+function withMode(mode: number, listen: () => void): void {
+  const before = process.umask(0o777 & ~mode);
+  try {
+    listen();
+  } finally {
+    process.umask(before);
+  }
 }
 
 function listenerOf<Caller>({ tls }: GrpcServerOptions<Caller>, limits: ServerLimits) {

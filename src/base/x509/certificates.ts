@@ -17,12 +17,17 @@ export interface Credentials {
 }
 
 export type CertificateUse =
-  | { readonly kind: 'authority' }
+  | { readonly kind: 'authority'; readonly uris?: readonly string[] }
   /** Host names and IP addresses. */
   | { readonly kind: 'server'; readonly hosts: readonly string[] }
   | { readonly kind: 'client' }
-  /** Both ends of mutual TLS between meshes, named by URIs such as SPIFFE identities. */
-  | { readonly kind: 'identity'; readonly uris: readonly string[]; readonly hosts?: readonly string[] };
+  /** Mutual TLS, named by URIs such as SPIFFE identities: for both sides, unless it is for one of them only. */
+  | {
+      readonly kind: 'identity';
+      readonly uris: readonly string[];
+      readonly hosts?: readonly string[];
+      readonly only?: 'client' | 'server';
+    };
 
 export interface CertificateRequest {
   readonly subject: Subject;
@@ -118,6 +123,7 @@ function extensions(request: CertificateRequest, issuerKey: string): Buffer[] {
       extension(oids.basicConstraints, der.sequence(der.boolean(true)), { isCritical: true }),
       // digitalSignature, keyCertSign, cRLSign
       extension(oids.keyUsage, der.bitString(Uint8Array.of(0x86), 1), { isCritical: true }),
+      ...(use.uris === undefined ? [] : [extension(oids.subjectAltName, alternativeNames(use.uris, []))]),
       ...common,
     ];
   }
@@ -125,8 +131,9 @@ function extensions(request: CertificateRequest, issuerKey: string): Buffer[] {
     server: [oids.serverAuth],
     client: [oids.clientAuth],
     identity: [oids.serverAuth, oids.clientAuth],
-  }[use.kind];
-  const names = use.kind === 'client' ? [] : [extension(oids.subjectAltName, alternativeNames(use))];
+  }[(use.kind === 'identity' ? use.only : undefined) ?? use.kind];
+  const uris = use.kind === 'identity' ? use.uris : [];
+  const names = use.kind === 'client' ? [] : [extension(oids.subjectAltName, alternativeNames(uris, use.hosts ?? []))];
   return [
     extension(oids.basicConstraints, der.sequence(), { isCritical: true }),
     // digitalSignature
@@ -142,11 +149,10 @@ function extension(oid: string, value: Uint8Array, options?: { isCritical: boole
   return der.sequence(der.objectIdentifier(oid), ...critical, der.octetString(value));
 }
 
-function alternativeNames(use: Extract<CertificateUse, { kind: 'server' | 'identity' }>): Buffer {
-  const uris = use.kind === 'identity' ? use.uris : [];
+function alternativeNames(uris: readonly string[], hosts: readonly string[]): Buffer {
   return der.sequence(
     ...uris.map((uri) => der.implicit(6, Buffer.from(uri, 'latin1'))),
-    ...(use.hosts ?? []).map((host) =>
+    ...hosts.map((host) =>
       isIP(host) ? der.implicit(7, addressBytes(host)) : der.implicit(2, Buffer.from(host, 'latin1')),
     ),
   );

@@ -1,6 +1,7 @@
 // Whether presented certificates lead to a root, as RFC 5280 section 6 and `openssl verify -partial_chain -auth_level
 // 2` have it: signatures, times, authorities, path lengths, key usages, purposes, name constraints, critical
-// extensions, strength. Pure, with time passed in. Policies and revocation lists are not asked for.
+// extensions, strength. Stricter in one point: an authority is no end of a connection. Pure, with time passed in. Policies
+// and revocation lists are not asked for.
 
 import type { X509Certificate } from 'node:crypto';
 import { type CertificateDetails, detailsOf, type KeyUsage } from './certificate-facts.ts';
@@ -136,6 +137,8 @@ function whatIsWrongWithUse({ certificate, details }: Link, purpose: 'client' | 
   if (unknownCritical.length > 0)
     return `the certificate of ${name} has the unknown critical extension ${unknownCritical[0]}`;
   if (isIssuer && !isAuthority) return `${name} issued a certificate and is no authority`;
+  // X509-SVID section 4.1; openssl takes it.
+  if (!isIssuer && isAuthority) return `the certificate of ${name} is that of an authority, which is no end of TLS`;
   // Whether the key of an issuer may sign certificates was asked by checkIssued().
   if (!isIssuer && keyUsage !== undefined && !usagesOf[purpose].some((usage) => keyUsage.has(usage)))
     return `the key of ${name} may not be used for TLS`;

@@ -24,6 +24,12 @@ export function parseAdvertise(text: string): HostPort {
   );
 }
 
+/** Permissions of a socket: for its owner and, at most, its group. */
+export function parseMode(text: string, flag: string): number {
+  if (/^0?[0-7][0-7]0$/.test(text)) return Number.parseInt(text, 8);
+  throw usageError(`${flag} ${text}: expected permissions of owner and group in octal, such as 0660 or 0600`);
+}
+
 /** `--log-level`, which every role has. */
 export function logLevelOption(level: LogLevel): Option {
   return new Option('--log-level <level>', 'how much to say on standard error').choices(logLevels).default(level);

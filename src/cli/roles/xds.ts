@@ -43,9 +43,9 @@ export function addXdsCommand(program: Command, run: (flags: XdsFlags) => Promis
       .option('--host <name...>', 'further names and addresses of this server, for its certificate', [])
       .option(
         '--socket <path>',
-        'a unix socket for proxies on this machine; its file permissions decide who may connect',
+        'a unix socket for gRPC clients on this machine; its file permissions decide who may connect',
       )
-      .option('--socket-mode <octal>', 'permissions of that socket', '0660')
+      .option('--socket-mode <octal>', 'permissions of that socket, for its owner and group only', '0660')
       .option('--virtual-port <port>', 'port of sidecars for redirected connections', '15003')
       .option('--ingress-port <port>', "port of the ingress for peers' connections", '15443')
       .option('--plugin <file...>', 'modules of extension plugins, for external services', [])

@@ -49,7 +49,7 @@ export function addBootstrapCommand(xds: Command, deps: CliDeps): void {
     .option('--cluster-id <id>', 'the cluster it runs in (default: the id that the cluster joined with)')
     .option('--namespace <name>', 'namespace of the Secret with the certificate authority', systemNamespace)
     .option('--server <host:port>', 'address of the xDS server, for the proxy', '127.0.0.1:15010')
-    .option('--socket <path>', 'unix socket of the xDS server, instead of --server')
+    .option('--socket <path>', 'unix socket of the xDS server, instead of --server: for role grpc')
     .option('--zone <zone>', 'the zone it runs in', '')
     .option('--region <region>', 'the region it runs in', '')
     .option('--variant <variant>', 'variant of xDS: delta, or sotw (state of the world)', 'delta')
@@ -72,7 +72,7 @@ async function bootstrap(deps: CliDeps, home: Client, flags: BootstrapFlags): Pr
   const { variant } = flags;
   if (variant !== 'delta' && variant !== 'sotw') throw new Error(`--variant ${variant}: there are delta and sotw`);
   if (flags.directory !== undefined && flags.socket !== undefined)
-    throw new Error('--directory: by the local socket a proxy has no certificate; give --server');
+    throw new Error('--directory: a client of the local socket has no certificate; leave one of both out');
   const server =
     flags.socket === undefined ? await tlsServer(deps, home, flags, identity) : socketServer(flags.socket, identity);
   const { zone, region } = flags;
@@ -90,7 +90,8 @@ async function bootstrap(deps: CliDeps, home: Client, flags: BootstrapFlags): Pr
 }
 
 function socketServer(path: string, { role }: ProxyIdentity): ServerAddress {
-  if (role === 'ingress') throw new Error('--socket: an ingress connects by mutual TLS; give --server');
+  if (role !== 'grpc')
+    throw new Error(`--socket: it is for role grpc; a proxy of role ${role} connects by mutual TLS, give --server`);
   return { kind: 'socket', path };
 }
 

@@ -3,6 +3,7 @@
 
 import { isDnsUnder, withoutFinalDot } from '../../base/dns/labels.ts';
 import { parseIp } from '../../base/net/ip.ts';
+import { parseSpiffeId } from '../../base/x509/spiffe-id.ts';
 import { type FieldError, forbidden, invalid, required, tooLong } from '../../kube/objects/field-error.ts';
 import { type IngressBounds, whyNotIngress } from './ingress-address.ts';
 
@@ -95,14 +96,12 @@ function validateFqdn(fqdn: string, { allowedDomains, ownZones }: ClaimBounds): 
   return [forbidden('fqdn', `${fqdn} is outside the domains this peer may name (${allowed})`)];
 }
 
-// SPIFFE-ID section 2: a trust domain of lower-case letters, digits, dots, dashes and underscores, then a path or none.
 function validateSan(san: string, field: string, { trustDomains }: ClaimBounds): FieldError[] {
   if (san === '') return [required(field, 'consumers verify the workload by it')];
-  const parts = /^spiffe:\/\/([a-z0-9._-]{1,255})((?:\/[A-Za-z0-9._-]+)*)$/.exec(san);
-  const hasDots = parts?.[2]?.split('/').some((segment) => segment === '.' || segment === '..');
-  if (parts === null || hasDots || san.length > 2048)
+  const domain = trustDomainOf(san);
+  if (domain === undefined)
     return [invalid(field, san, 'must be a SPIFFE identity such as spiffe://example.org/ns/shop/sa/db')];
-  if (trustDomains === undefined || trustDomains.includes(parts[1] as string)) return [];
+  if (trustDomains === undefined || trustDomains.includes(domain)) return [];
   return [forbidden(field, `${san} is outside the trust domain of this peer (${trustDomains.join(', ')})`)];
 }
 
@@ -146,7 +145,7 @@ function validateInstance({ metadata }: SharedInstance, index: number): FieldErr
 
 /** The trust domain of a SPIFFE identity, or undefined if it is none. */
 export function trustDomainOf(identity: string): string | undefined {
-  return /^spiffe:\/\/([a-z0-9._-]+)(\/|$)/.exec(identity)?.[1];
+  return parseSpiffeId(identity)?.domain;
 }
 
 function isDnsQueryable(name: string): boolean {

@@ -1,6 +1,7 @@
 // The data that two meshes exchange before they connect, and the token that carries it.
 // Pure.
 
+import { valueIn } from '../../base/json.ts';
 import type { MeshDefaults } from '../kinds/peer-export.ts';
 
 /** How a mesh describes itself: a ConfigMap in its home, and half of an introduction. */
@@ -40,8 +41,9 @@ export function meshCardData(card: MeshCard, mesh: MeshDefaults): Record<string,
 /** Undefined for a card that does not say. */
 export function meshDefaultsIn(data: Readonly<Record<string, string>>): MeshDefaults | undefined {
   const { domain: trustDomain, serviceDomain: domain, ingress } = data;
-  if (trustDomain === undefined || domain === undefined || ingress === undefined) return undefined;
-  return { trustDomain, domain, ingress: JSON.parse(ingress) as MeshDefaults['ingress'] };
+  const list = valueIn(ingress ?? '', []);
+  if (trustDomain === undefined || domain === undefined || !Array.isArray(list)) return undefined;
+  return { trustDomain, domain, ingress: list as MeshDefaults['ingress'] };
 }
 
 const prefix = 'portolan-peer-';

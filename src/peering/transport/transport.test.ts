@@ -12,6 +12,8 @@ import { codes } from '../../base/grpc/status.ts';
 import { type DialOptions, dial } from '../../base/grpc/transport-client.ts';
 import { serveGrpc } from '../../base/grpc/transport-server.ts';
 import { silentLog } from '../../base/log.ts';
+import { issueCertificate } from '../../base/x509/certificates.ts';
+import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
 import type { PeeringServerOptions } from '../peering.ts';
 import { meshOf } from '../testing/edge/mesh.ts';
 import { judgeCertificate, type PeerCaller, type TrustedPeer } from '../trust/trust.ts';
@@ -38,7 +40,7 @@ interface TestServer {
 async function serve(changes: Partial<PeeringServerOptions> = {}): Promise<TestServer> {
   const calls: ServerCall<PeerCaller>[] = [];
   const heard: string[] = [];
-  const credentials = owner.issue();
+  const credentials = changes.tls ?? owner.issue();
   const state = { calls, heard, peers: [acme.trusted()] } as unknown as TestServer & { server: GrpcServer };
   const server = await serveGrpc<PeerCaller>({
     host: '127.0.0.1',
@@ -158,6 +160,21 @@ test.each<[string, Partial<DialOptions>]>([
 ])('transport: an owner %s -> Unauthenticated for its consumer, nothing is sent to it', async (_name, changes) => {
   const { server, calls } = await serve();
   expect(await call(server.port, changes).until('closed')).toContain(`closed ${codes.unauthenticated}`);
+  expect(calls).toEqual([]);
+});
+
+test('transport: an owner with the certificate of an authority as its own -> Unauthenticated for its consumer', async () => {
+  const key = generatePrivateKey();
+  const times = { notBeforeMs: Date.now() - 60_000, notAfterMs: Date.now() + 60_000 };
+  const certificate = issueCertificate({
+    ...{ subject: { commonName: 'sly' }, key, serial: Buffer.alloc(16, 9), ...times },
+    issuer: { subject: { commonName: 'mesh owner.example' }, key: owner.key },
+    use: { kind: 'authority', uris: ['spiffe://owner.example/mesh'] },
+  });
+  const { server, calls } = await serve({ tls: { certificate, key } });
+  const closed = await call(server.port).until('closed');
+  expect(closed).toContain(`closed ${codes.unauthenticated}`);
+  expect(closed).toContain('the certificate of an authority');
   expect(calls).toEqual([]);
 });
 

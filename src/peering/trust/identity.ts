@@ -10,6 +10,7 @@ import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isAlreadyExists, isNotFound } from '../../kube/objects/api-error.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
+import { meshIdentity } from '../kinds/proxy-identity.ts';
 import { authoritySecret, certificateSecret } from '../kinds/secrets.ts';
 import { type CredentialsSource, type OwnCredentials, whatIsWrongWithPair } from './credentials.ts';
 
@@ -149,7 +150,7 @@ function issueLeaf(options: IdentityOptions, authority: OwnCredentials, before: 
     issuer: { subject: subjectOf(options), key: authority.key },
     use: {
       kind: 'identity',
-      uris: [`spiffe://${options.trustDomain}/portolan/peering`],
+      uris: [meshIdentity(options.trustDomain)],
       hosts: [...new Set([...before, ...(options.hosts ?? [])])],
     },
     ...validity(options, leafLifetimeMs),

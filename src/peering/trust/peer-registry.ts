@@ -14,7 +14,7 @@ import {
   retryAnnotation,
   splitPem,
 } from '../kinds/peer.ts';
-import type { ClaimBounds } from '../kinds/shared-service.ts';
+import { type ClaimBounds, trustDomainOf } from '../kinds/shared-service.ts';
 import type { LinkConfig, OwnGround } from '../rules/link-config.ts';
 import { isSameMesh } from '../rules/same-mesh.ts';
 import { type OwnCredentials, whatIsWrongWithPair } from './credentials.ts';
@@ -242,7 +242,7 @@ function whatIsWrong({ spec, wrongRoots, credentials, twin }: Findings): string 
   if (wrongRoots !== '') return wrongRoots;
   if (twin !== undefined)
     return `Peer ${twin} is the same mesh (trust domain ${domain}, same roots): remove one of the two, or give each its own identities`;
-  const foreign = identities.find((identity) => !mayBe(identity, { domain, identities: [] }));
+  const foreign = identities.find((identity) => trustDomainOf(identity) !== domain);
   if (foreign !== undefined) return `the identity ${foreign} is outside its trust domain ${domain}`;
   return typeof credentials === 'string' ? credentials : '';
 }

@@ -44,6 +44,27 @@ test.each([
     acme.issue({ identities: ['spiffe://acme.example/a', 'spiffe://other.example/mesh'] }).certificate,
     'the certificate carries 2 SPIFFE identities',
   ],
+  [
+    'an identity with a query',
+    acme.issue({ identities: ['spiffe://acme.example/mesh?x'] }).certificate,
+    'no peer has the identity spiffe://acme.example/mesh?x',
+  ],
+  [
+    'an identity with a fragment',
+    acme.issue({ identities: ['spiffe://acme.example/mesh#x'] }).certificate,
+    'no peer has the identity spiffe://acme.example/mesh#x',
+  ],
+  [
+    'an identity with an empty segment',
+    acme.issue({ identities: ['spiffe://acme.example//mesh'] }).certificate,
+    'no peer',
+  ],
+  [
+    'the identity of a proxy, whatever its purposes',
+    acme.issue({ identities: ['spiffe://acme.example/portolan/proxy/sidecar/web'] }).certificate,
+    'is the identity of a proxy, which may call services and nothing else',
+  ],
+  ['an authority with an identity', authorityLeaf(), 'an authority, which is no end of TLS'],
   ['an expired one', acme.issue({ notAfterMs: Date.now() - 1000 }).certificate, 'expired on'],
   ['one of a leaf that plays authority', leafSigned(), "does not lead to one of this peer's roots"],
 ])('trust: %s -> refused with the reason', (_name, pem, reason) => {
@@ -59,6 +80,16 @@ test('trust: an identity hidden behind a comma in another name -> counts as none
   const sly = acme.issue({ identities: ['https://x.example/, URI:spiffe://other.example/mesh'] });
   expect(judge(sly.certificate)).toContain('the certificate carries 0 SPIFFE identities');
 });
+
+/** Issued by the root, with an identity, and an authority itself. */
+function authorityLeaf(): string {
+  const key = generatePrivateKey();
+  return issueCertificate({
+    ...{ subject: { commonName: 'sly' }, key, issuer: { subject: { commonName: 'mesh acme.example' }, key: acme.key } },
+    use: { kind: 'authority', uris: ['spiffe://acme.example/mesh'] },
+    ...{ serial: Buffer.alloc(16, 5), notBeforeMs: Date.now() - 60_000, notAfterMs: Date.now() + 60_000 },
+  });
+}
 
 /** Signed with the key of an ordinary certificate, which is sent along as if it were an intermediate. */
 function leafSigned(): string {

@@ -6,6 +6,7 @@ import type { X509Certificate } from 'node:crypto';
 import type { Refusal, Verdict } from '../../base/grpc/server-options.ts';
 import { codes } from '../../base/grpc/status.ts';
 import { whatIsWrongWithChain } from '../../base/x509/chain.ts';
+import { isProxyIdentity } from '../kinds/proxy-identity.ts';
 import { trustDomainOf } from '../kinds/shared-service.ts';
 
 export interface TrustedPeer {
@@ -58,6 +59,8 @@ interface Caller {
 function judgeAs(peer: TrustedPeer, { presented, identity, nowMs }: Caller): PeerVerdict | undefined {
   if (trustDomainOf(identity) !== peer.domain) return undefined;
   const claimed = peer.peer;
+  if (isProxyIdentity(identity))
+    return { ...refused(`${identity} is the identity of a proxy, which may call services and nothing else`), claimed };
   if (!mayBe(identity, peer)) return { ...refused(`no peer has the identity ${identity}`), claimed };
   const { unavailable } = peer;
   // Without its roots it cannot be judged; every caller gets "come back later", and nothing else.
@@ -72,7 +75,7 @@ function judgeAs(peer: TrustedPeer, { presented, identity, nowMs }: Caller): Pee
 }
 
 export function mayBe(identity: string, peer: Pick<TrustedPeer, 'domain' | 'identities'>): boolean {
-  if (trustDomainOf(identity) !== peer.domain) return false;
+  if (trustDomainOf(identity) !== peer.domain || isProxyIdentity(identity)) return false;
   return peer.identities.length === 0 || peer.identities.includes(identity);
 }
 

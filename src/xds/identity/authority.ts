@@ -58,7 +58,7 @@ export interface ProxyCertificate {
 
 export function certifyProxy(options: AuthorityOptions, authority: Credentials, wanted: ProxyCertificate): string {
   const { identity, key, lifetimeMs } = wanted;
-  const use = { kind: 'identity', uris: [identityUri(identity)] } as const;
+  const use = { kind: 'identity', uris: [identityUri(identity)], only: 'client' } as const;
   return certifyLeaf(keptAt(options), authority, { commonName: identity.name.slice(0, 64), use, key, lifetimeMs });
 }
 

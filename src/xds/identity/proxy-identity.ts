@@ -18,7 +18,7 @@ export interface ProxyIdentity {
 }
 
 export interface ProxyCaller {
-  /** Undefined on the local socket, where the permissions of the file decide. */
+  /** Undefined on the local socket, where the permissions of the file decide who gets role grpc, which has no secrets. */
   readonly identity: ProxyIdentity | undefined;
   /** Lifetime of its certificate. */
   readonly life?: Life;
@@ -49,6 +49,7 @@ export function judgeProxy(
   const leaf = presented[0];
   if (leaf === undefined) return refused('no certificate was presented');
   if (!isIssuedBy(leaf.toString(), authority)) return refused(`the certificate was not issued for cluster ${cluster}`);
+  if (leaf.ca) return refused('the certificate is that of an authority');
   if (nowMs < leaf.validFromDate.getTime() || nowMs > leaf.validToDate.getTime())
     return refused(`the certificate is valid from ${leaf.validFrom} to ${leaf.validTo}`);
   const uris = (leaf.subjectAltName ?? '').split(', ').filter((name) => name.startsWith('URI:'));
@@ -72,9 +73,9 @@ export function admitNode(
   const { identity } = caller;
   if (identity !== undefined && formatNodeId(identity) !== id)
     return { reason: `node id ${quoted} is not that of the certificate, ${formatNodeId(identity)}` };
-  // An ingress is given the keys of workloads: permissions of a file are not enough.
-  if (identity === undefined && claimed.role === 'ingress')
-    return { reason: 'an ingress must connect by mutual TLS, not by the local socket' };
+  // Envoys are given keys: permissions of a file are not enough.
+  if (identity === undefined && claimed.role !== 'grpc')
+    return { reason: `the local socket is for role grpc; a proxy of role ${claimed.role} connects by mutual TLS` };
   return { identity: claimed };
 }
 

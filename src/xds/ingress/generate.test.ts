@@ -93,7 +93,7 @@ test('ingress: callers -> each trust domain with its own roots, in any order the
     'initech.example',
   ]);
   expect(at(context, 'match_typed_subject_alt_names.*.matcher')).toEqual([
-    { prefix: 'spiffe://globex.example/' },
+    { safe_regex: { regex: 'spiffe://globex\\.example/[A-Za-z0-9._/-]+' } },
     { exact: 'spiffe://initech.example/x' },
   ]);
 });
@@ -104,7 +104,9 @@ test('ingress: two Peers of one trust domain -> its roots once, since Envoy refu
   expect(at(context, 'custom_validator_config.typed_config.trust_domains.*')).toEqual([
     { name: 'globex.example', trust_bundle: { inline_string: 'gh' } },
   ]);
-  expect(at(context, 'match_typed_subject_alt_names.*.matcher')).toEqual([{ prefix: 'spiffe://globex.example/' }]);
+  expect(at(context, 'match_typed_subject_alt_names.*.matcher')).toEqual([
+    { safe_regex: { regex: 'spiffe://globex\\.example/[A-Za-z0-9._/-]+' } },
+  ]);
 });
 
 test('ingress: one of two callers goes -> its chain alone goes, and the listener of the TLS stays as it is', () => {
@@ -124,6 +126,28 @@ test('ingress: one of two callers goes -> its chain alone goes, and the listener
   expect(chains(without)).toEqual(before.slice(1));
   expect(bodyOf(without, 'ingress')).toEqual(bodyOf(trustOf, 'ingress'));
 });
+test.each([
+  [['spiffe://globex.example/portolan/peering'], ['/portolan/peering', '/portolan/proxy/[A-Za-z0-9._/-]+']],
+  [
+    ['spiffe://globex.example/portolan/peering', 'spiffe://globex.example/portolan/proxy/sidecar/one'],
+    ['/portolan/peering', '/portolan/proxy/sidecar/one'],
+  ],
+  [['spiffe://globex.example/ns/shop/sa/web'], ['/ns/shop/sa/web']],
+])(
+  'ingress: a peer is pinned to %j -> its proxies call in the name of the mesh, or those that are pinned',
+  (identities, paths) => {
+    const globex = { peer: 'globex', domain: 'globex.example', bundle: 'g', identities };
+    const { body } = callersResource([globex], [cause('db')]);
+    const matchers = at(body, 'validation_context.match_typed_subject_alt_names.*.matcher') as Matcher[];
+    const texts = matchers.map(({ exact, safe_regex }) => exact ?? safe_regex?.regex ?? '');
+    expect(texts.map((text) => text.replace(/^spiffe:\/\/globex\\?\.example/, ''))).toEqual(paths);
+  },
+);
+
+interface Matcher {
+  readonly exact?: string;
+  readonly safe_regex?: { readonly regex: string };
+}
 
 test('ingress: a backend without endpoints -> an empty assignment; its certificate -> a secret', () => {
   const { backend } = route('db');

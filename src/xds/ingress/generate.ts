@@ -4,6 +4,7 @@
 // others. Pure; the order of the input never matters.
 
 import type { JsonObject } from '../../base/json.ts';
+import { isProxyIdentity, meshIdentity, proxyIdentityPrefix } from '../../peering/kinds/proxy-identity.ts';
 import {
   afterHandshake,
   anyAddress,
@@ -151,9 +152,11 @@ export function callersResource(callers: readonly CallerTrust[], causes: readonl
   });
   const validator = typed('transport_sockets.tls.v3.SPIFFECertValidatorConfig', { trust_domains });
   const matchers = domains.flatMap(([domain, all]): JsonObject[] => {
-    const identities = all.flatMap((one) => one.identities);
-    const isAny = all.some((one) => one.identities.length === 0);
-    return isAny ? [{ prefix: anyOf(domain) }] : [...new Set(identities)].sort().map((exact) => ({ exact }));
+    const callers = all.map(mayCall);
+    const below = new Set(callers.flatMap((one) => one.below));
+    if (below.has(anyOf(domain))) return [anyBelow(anyOf(domain))];
+    const exact = [...new Set(callers.flatMap((one) => one.exact))].sort();
+    return [...exact.map((identity) => ({ exact: identity })), ...[...below].sort().map(anyBelow)];
   });
   const validation_context = {
     match_typed_subject_alt_names: matchers.map((matcher) => ({ san_type: 'URI', matcher })),
@@ -164,6 +167,24 @@ export function callersResource(callers: readonly CallerTrust[], causes: readonl
 
 function anyOf(domain: string): string {
   return `spiffe://${domain}/`;
+}
+
+interface Callers {
+  readonly exact: readonly string[];
+  /** Beginnings of identities. */
+  readonly below: readonly string[];
+}
+
+// The admin of a peer pins the identity of the mesh; its proxies call in the mesh's name, unless they are pinned one by one.
+function mayCall({ domain, identities }: CallerTrust): Callers {
+  if (identities.length === 0) return { exact: [], below: [anyOf(domain)] };
+  const isForItsProxies = identities.includes(meshIdentity(domain)) && !identities.some(isProxyIdentity);
+  return { exact: identities, below: isForItsProxies ? [proxyIdentityPrefix(domain)] : [] };
+}
+
+// A query or a fragment behind it is no part of an identity.
+function anyBelow(prefix: string): JsonObject {
+  return { safe_regex: { regex: `${prefix.replaceAll('.', '\\.')}[A-Za-z0-9._/-]+` } };
 }
 
 function whyNot(route: SharedRoute, other: SharedRoute | undefined, input: IngressInput): string | undefined {
@@ -230,9 +251,9 @@ function callersOf(
     if (tls === 'passthrough') continue;
     for (const trust of peers.map(trustOf)) {
       if (trust === undefined) continue;
-      const { domain, identities } = trust;
-      const allowed = identities.length === 0 ? [anyOf(domain)] : identities.map((identity) => `${identity} `);
-      for (const caller of allowed) callers.set(`${sni} ${caller}`, backendName(backend));
+      const { exact, below } = mayCall(trust);
+      for (const caller of [...exact.map((identity) => `${identity} `), ...below])
+        callers.set(`${sni} ${caller}`, backendName(backend));
     }
   }
   return callers;

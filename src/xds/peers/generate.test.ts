@@ -18,11 +18,16 @@ const service: PeerService = {
   status: { ips: ['242.1.0.5'] },
 };
 
-function outcome(changes: Partial<PeerService['spec']>, status: PeerService['status'] = { ips: ['242.1.0.5'] }) {
+function outcome(
+  changes: Partial<PeerService['spec']>,
+  status: PeerService['status'] = { ips: ['242.1.0.5'] },
+  isWithoutAuthority = false,
+) {
   return peerServiceResources(
     { ...service, spec: { ...service.spec, ...changes }, status },
     {
       hasTrust: (peer) => peer === 'acme',
+      hasIdentity: !isWithoutAuthority,
     },
   );
 }
@@ -56,6 +61,7 @@ test.each([
   ['no ingress', outcome({ endpoints: [] }), 'no ingress'],
   ['no roots of its peer', outcome({ peer: 'other' }), 'no roots are known for peer other'],
   ['refused', outcome({}, { state: 'Refused' }), 'refused'],
+  ['no certificates for proxies', outcome({}, undefined, true), 'issues certificates to its proxies'],
   ['an SNI of 300 bytes', outcome({ sni: 'x'.repeat(300) }), 'more than 255'],
 ])('peers: %s -> withheld, never dialled unverified', (_, made, reason) => {
   expect(made).toMatchObject({ kind: 'withheld', reason: expect.stringContaining(reason) });

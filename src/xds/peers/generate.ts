@@ -4,6 +4,7 @@
 import { isIP } from 'node:net';
 import type { JsonObject } from '../../base/json.ts';
 import { type PeerService, reachOf } from '../../peering/kinds/peer-service.ts';
+import { authoritySecret } from '../../peering/kinds/secrets.ts';
 import { edsCluster, secretReference, socketAddress, tcpProxy, tls12to13, upstreamTls } from '../bodies.ts';
 import { isPort } from '../clusterset/service.ts';
 import type { Cause, XdsResource } from '../resource.ts';
@@ -22,11 +23,14 @@ export type PeerOutcome =
 
 export interface PeerOptions {
   readonly hasTrust: (peer: string) => boolean;
+  /** Whether proxies are given certificates of their own. */
+  readonly hasIdentity: boolean;
   /** The proxy listens on the service's address itself; otherwise the kernel redirects connections to it. */
   readonly isBound?: boolean;
 }
 
-export function peerServiceResources(service: PeerService, { hasTrust, isBound = false }: PeerOptions): PeerOutcome {
+export function peerServiceResources(service: PeerService, options: PeerOptions): PeerOutcome {
+  const { hasTrust, hasIdentity, isBound = false } = options;
   const { peer, ingress, sni, sans, ips, state } = reachOf(service);
   const endpoints = ingress.filter(({ address, port }) => address !== '' && isPort(port));
   if (state === 'Refused') return withheld('the service was refused');
@@ -34,6 +38,8 @@ export function peerServiceResources(service: PeerService, { hasTrust, isBound =
   if (sans.length === 0) return withheld('it names no identity by which its workload could be verified');
   if (Buffer.byteLength(sni) > sniBytesMax) return withheld(`its SNI has more than ${sniBytesMax} bytes`);
   if (!hasTrust(peer)) return withheld(`no roots are known for peer ${peer}; set spec.trust of the Peer`);
+  if (!hasIdentity)
+    return withheld(`this mesh has no authority that issues certificates to its proxies (Secret ${authoritySecret})`);
   const { name, namespace = '' } = service.metadata;
   const causes: Cause[] = [{ at: 'home', kind: 'PeerService', namespace, name }];
   const cluster = `peer/${name}`;
@@ -57,7 +63,7 @@ export function peerServiceResources(service: PeerService, { hasTrust, isBound =
   return { kind: 'served', resources };
 }
 
-/** Our own certificate for peers, as proxies present it. */
+/** A proxy's own certificate, which it shows to the ingresses of peers. */
 export function identityResource({ certificate, key }: { certificate: string; key: string }): XdsResource {
   const body = {
     name: identitySecret,

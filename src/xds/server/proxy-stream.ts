@@ -108,7 +108,7 @@ export class ProxyStream implements CallHandlers {
     const { role } = admitted.identity;
     const place = this.#context.placeOf({ zone: node.zone, region: node.region });
     const isClustersetProxied = node.metadata['clusterset'] === 'proxied';
-    const { view, release } = book.open({ role, place, isClustersetProxied });
+    const { view, release } = book.open({ proxy: admitted.identity, place, isClustersetProxied });
     const record = proxies.record(node.id, role);
     record.userAgent = node.userAgent.slice(0, 100);
     record.life = this.#call.caller.life;

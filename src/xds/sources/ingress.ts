@@ -1,9 +1,7 @@
 // Keeps the resources of the ingress current: PeerExports, the Services they select, those Services' own slices, and
 // the peers that may call.
 
-import { pairIn } from '../../kube/client/kept-authority.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
-import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
 import type { Secret } from '../../kube/objects/secret.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
@@ -15,8 +13,6 @@ import {
   peerExportType,
   sharedServiceOf,
 } from '../../peering/kinds/peer-export.ts';
-import { authoritySecret } from '../../peering/kinds/secrets.ts';
-import { meshCardName, meshDefaultsIn } from '../../peering/rules/peer-introduction.ts';
 import {
   backendEndpoints,
   type CallerTrust,
@@ -29,12 +25,14 @@ import type { XdsResource } from '../resource.ts';
 import type { WithheldBook } from '../withheld.ts';
 import { Batch } from './batch.ts';
 import { bundleOf } from './home-secrets.ts';
+import type { MeshSource } from './mesh.ts';
+import { MeshCertificates, ofWorkloads } from './mesh-certificates.ts';
 import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './source.ts';
-import { WorkloadCertificates } from './workload-certificates.ts';
 
 export interface IngressSourceOptions extends SourceOptions {
   readonly namespace: string;
   readonly secrets: Informer<Secret>;
+  readonly mesh: MeshSource;
   readonly withheld: WithheldBook;
   readonly port: number;
   /** Where it listens; everywhere if absent. */
@@ -45,9 +43,9 @@ export interface IngressSourceOptions extends SourceOptions {
 const renewMs = 3_600_000;
 
 export function startIngressSource(options: IngressSourceOptions): XdsSource {
-  const { client, world, book, namespace, secrets, withheld } = options;
+  const { client, world, book, namespace, secrets, mesh, withheld } = options;
   const log = options.log.with({ source: 'ingress' });
-  const certificates = new WorkloadCertificates(world);
+  const certificates = new MeshCertificates(world, ofWorkloads);
   const where = { client, world, log };
   const exports = createInformer<PeerExport>({ ...where, type: peerExportType });
   const services = createInformer<Service>({
@@ -62,8 +60,6 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
     indexes: { service: (slice) => [serviceKeyOf(slice)] },
   });
   const peers = createInformer<Peer>({ ...where, namespace, type: peerType });
-  const fieldSelector = `metadata.name=${meshCardName}`;
-  const card = createInformer<ConfigMap>({ ...where, namespace, type: configMapType, fieldSelector });
   let routes: readonly SharedRoute[] = [];
 
   const batch = new Batch(world.timers, (keys) => {
@@ -86,11 +82,10 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
 
   function renewAll(): void {
     trusted = new Map();
-    const mesh = meshDefaultsIn(card.get(`${namespace}/${meshCardName}`)?.data ?? {});
-    certificates.setAuthority(pairIn(secrets.get(`${namespace}/${authoritySecret}`)));
+    const defaults = mesh.defaults();
     const before = routes;
-    routes = mesh === undefined ? [] : routesOf(exports, services, mesh);
-    const hasCertificate = (san: string) => certificates.of(san) !== undefined;
+    routes = defaults === undefined ? [] : routesOf(exports, services, defaults);
+    const hasCertificate = () => mesh.authority() !== undefined;
     const outcome = ingressResources({
       ...{ routes, trustOf, hasCertificate, port: options.port },
       address: options.address,
@@ -105,11 +100,11 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
 
   function secretsOf(): XdsResource[] {
     const made = new Map<string, XdsResource>();
+    const authority = mesh.authority();
     const callers = new Map<string, CallerTrust>();
     const ending = routes.filter(({ tls }) => tls !== 'passthrough');
     for (const { san, peers: names } of ending) {
-      const pair = certificates.of(san);
-      if (pair !== undefined) made.set(san, workloadResource(san, pair));
+      if (authority !== undefined) made.set(san, workloadResource(san, certificates.of(san, authority)));
       for (const trust of names.map(trustOf)) if (trust !== undefined) callers.set(trust.peer, trust);
     }
     if (callers.size === 0) return [...made.values()];
@@ -126,9 +121,9 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
     }
   }
 
-  for (const informer of [exports, services, peers, card] as unknown as Informer<never>[])
+  for (const informer of [exports, services, peers] as unknown as Informer<never>[])
     informer.on(() => batch.add('all'));
-  const offSecrets = secrets.on(() => batch.add('all'));
+  const offs = [secrets.on(() => batch.add('all')), mesh.onChange(() => batch.add('all'))];
   slices.on((_key, next, previous) => {
     for (const slice of [previous, next]) if (slice !== undefined) batch.add(serviceKeyOf(slice));
   });
@@ -137,15 +132,16 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
     timer = world.timers.after(renewMs, again);
   };
   let timer = world.timers.after(renewMs, again);
-  const source = sourceOf([exports, services, slices, peers, card] as unknown as Informer<never>[], () => {
+  const source = sourceOf([exports, services, slices, peers] as unknown as Informer<never>[], () => {
     batch.stop();
     timer.cancel();
-    offSecrets();
+    for (const off of offs) off();
   });
   return {
     ...source,
     whenSynced: async () => {
-      await source.whenSynced();
+      await Promise.all([source.whenSynced(), mesh.whenSynced()]);
+      batch.add('all');
       batch.flush();
     },
   };

@@ -1,28 +1,35 @@
 // Keeps the resources of peers' services current, for the proxies of their consumers: PeerServices, the roots of their
-// peers, and the certificate that we show them.
+// peers, and for each proxy the certificate that it shows to them.
 
-import { pairIn } from '../../kube/client/kept-authority.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import type { Secret } from '../../kube/objects/secret.ts';
 import { type Peer, peerType } from '../../peering/kinds/peer.ts';
 import { type PeerService, peerServiceType } from '../../peering/kinds/peer-service.ts';
-import { certificateSecret } from '../../peering/kinds/secrets.ts';
+import { proxyIdentity } from '../../peering/kinds/proxy-identity.ts';
+import type { ProxyIdentity } from '../identity/proxy-identity.ts';
 import { identityResource, peerServiceResources, trustResource } from '../peers/generate.ts';
-import type { Cause } from '../resource.ts';
+import type { Cause, XdsResource } from '../resource.ts';
+import type { ResourceSet } from '../view/resource-set.ts';
 import type { WithheldBook } from '../withheld.ts';
 import { Batch } from './batch.ts';
 import { bundleOf } from './home-secrets.ts';
+import type { MeshSource } from './mesh.ts';
+import { MeshCertificates, ofProxies } from './mesh-certificates.ts';
 import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './source.ts';
 
 export interface PeersSourceOptions extends SourceOptions {
   readonly namespace: string;
   readonly secrets: Informer<Secret>;
+  readonly mesh: MeshSource;
   readonly withheld: WithheldBook;
   readonly isBound: boolean;
 }
 
+/** Certificates that are due are issued anew this often. */
+const renewMs = 3_600_000;
+
 export function startPeersSource(options: PeersSourceOptions): XdsSource {
-  const { client, world, book, namespace, secrets, withheld } = options;
+  const { client, world, book, namespace, secrets, mesh, withheld } = options;
   const log = options.log.with({ source: 'peers' });
   const where = { client, world, log, namespace };
   const services = createInformer<PeerService>({
@@ -31,6 +38,10 @@ export function startPeersSource(options: PeersSourceOptions): XdsSource {
     indexes: { peer: ({ spec }) => [spec.peer] },
   });
   const peers = createInformer<Peer>({ ...where, type: peerType });
+
+  const certificates = new MeshCertificates(world, ofProxies);
+  const hasIdentity = () => mesh.authority() !== undefined && mesh.defaults() !== undefined;
+  let hadIdentity = hasIdentity();
 
   const bundle = (name: string) => {
     const peer = peers.get(`${namespace}/${name}`);
@@ -42,7 +53,7 @@ export function startPeersSource(options: PeersSourceOptions): XdsSource {
       const [kind = '', name = ''] = key.split(' ', 2);
       if (kind === 'peer') renewPeer(name);
       else if (kind === 'service') renewService(name);
-      else renewIdentity();
+      else renewIdentities();
     }
   });
 
@@ -53,26 +64,45 @@ export function startPeersSource(options: PeersSourceOptions): XdsSource {
     for (const { metadata } of services.byIndex('peer', name)) renewService(`${metadata.namespace}/${metadata.name}`);
   }
 
-  function renewIdentity(): void {
-    const pair = pairIn(secrets.get(`${namespace}/${certificateSecret}`));
-    replaceSafely(book.peers, 'identity', () => (pair === undefined ? [] : [identityResource(pair)]), log);
+  function identityOf(proxy: ProxyIdentity): XdsResource[] {
+    const [authority, domain] = [mesh.authority(), mesh.defaults()?.trustDomain];
+    if (authority === undefined || domain === undefined) return [];
+    return [identityResource(certificates.of(proxyIdentity(domain, proxy), authority))];
+  }
+
+  const giveIdentity = (proxy: ProxyIdentity, set: ResourceSet) =>
+    replaceSafely(set, 'identity', () => identityOf(proxy), log);
+
+  function renewIdentities(): void {
+    for (const { proxy, set } of book.proxies()) giveIdentity(proxy, set);
+    const isGiven = hasIdentity();
+    if (isGiven === hadIdentity) return;
+    hadIdentity = isGiven;
+    for (const { metadata } of services.values()) renewService(`${metadata.namespace}/${metadata.name}`);
   }
 
   function renewService(key: string): void {
     const service = services.get(key);
     const [home = '', name = ''] = key.split('/', 2);
     const cause: Cause = { at: 'home', kind: 'PeerService', namespace: home, name };
+    const hasTrust = (peer: string) => bundle(peer) !== '';
     const outcome =
-      service && peerServiceResources(service, { hasTrust: (peer) => bundle(peer) !== '', isBound: options.isBound });
+      service && peerServiceResources(service, { hasTrust, hasIdentity: hasIdentity(), isBound: options.isBound });
     replaceSafely(book.peers, `service ${key}`, () => (outcome?.kind === 'served' ? outcome.resources : []), log);
     withheld.set(`peers ${key}`, outcome?.kind === 'withheld' ? [{ cause, reason: outcome.reason }] : []);
   }
 
+  const again = () => {
+    batch.add('identity');
+    timer = world.timers.after(renewMs, again);
+  };
+  let timer = world.timers.after(renewMs, again);
+  book.onProxy(giveIdentity);
   const offs = [
+    mesh.onChange(() => batch.add('identity')),
     services.on((key) => batch.add(`service ${key}`)),
     peers.on((_key, next, previous) => batch.add(`peer ${(next ?? previous)!.metadata.name}`)),
     secrets.on((key) => {
-      if (key === `${namespace}/${certificateSecret}`) batch.add('identity');
       for (const { metadata, spec } of peers.values()) {
         if (spec.trust?.bundleSecret && `${namespace}/${spec.trust.bundleSecret.name}` === key)
           batch.add(`peer ${metadata.name}`);
@@ -81,12 +111,14 @@ export function startPeersSource(options: PeersSourceOptions): XdsSource {
   ];
   const source = sourceOf([services, peers] as unknown as Informer<never>[], () => {
     batch.stop();
+    timer.cancel();
     for (const off of offs) off();
   });
   return {
     ...source,
     whenSynced: async () => {
-      await source.whenSynced();
+      await Promise.all([source.whenSynced(), mesh.whenSynced()]);
+      batch.add('identity');
       batch.flush();
     },
   };

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
-import type { ProxyRole } from '../identity/proxy-identity.ts';
+import type { ProxyIdentity, ProxyRole } from '../identity/proxy-identity.ts';
 import { testCluster, testEndpoints } from '../testing/resources.ts';
 import { ViewBook } from './view-book.ts';
 
 const east = { cluster: 'east', region: 'r', zone: 'a' };
+
+const proxyOf = (role: ProxyRole, name = 'web'): ProxyIdentity => ({ role, cluster: 'east', name });
 
 function filled(): ViewBook {
   const book = new ViewBook();
@@ -18,7 +20,7 @@ function filled(): ViewBook {
 }
 
 function seen(role: ProxyRole, isClustersetProxied = false): { all: string[]; byName: string[] } {
-  const { view } = filled().open({ role, place: east, isClustersetProxied });
+  const { view } = filled().open({ proxy: proxyOf(role), place: east, isClustersetProxied });
   const names = ['checkout', 'virtual', 'peer', 'outside', 'backend', 'nowhere'];
   const all = [...view.wildcard('cluster')].map(({ name }) => name).sort();
   return { all, byName: names.filter((name) => view.get('cluster', name) !== undefined && !all.includes(name)) };
@@ -39,7 +41,8 @@ test('view: an ingress -> its own alone; a gRPC client -> clusterset services, b
 
 test('view: proxies at two places -> endpoints of their own; at one place -> shared', () => {
   const book = filled();
-  const open = (zone: string) => book.open({ role: 'grpc', place: { ...east, zone }, isClustersetProxied: false }).view;
+  const open = (zone: string) =>
+    book.open({ proxy: proxyOf('grpc'), place: { ...east, zone }, isClustersetProxied: false }).view;
   const version = (zone: string) => open(zone).get('endpoints', 'checkout')!.version;
   expect(version('a')).not.toBe(version('b'));
   expect(version('a')).toBe(version('a'));
@@ -49,15 +52,30 @@ test('view: proxies at two places -> endpoints of their own; at one place -> sha
 test('view: places whose proxies left -> a few are kept, the others forgotten', () => {
   const book = filled();
   for (let zone = 0; zone < 20; zone += 1)
-    book.open({ role: 'grpc', place: { ...east, zone: `z${zone}` }, isClustersetProxied: false }).release();
+    book.open({ proxy: proxyOf('grpc'), place: { ...east, zone: `z${zone}` }, isClustersetProxied: false }).release();
   expect([...book.places()]).toHaveLength(4);
 });
 
 test('view: a resource for those who name it -> in no wildcard, not even when it changes', () => {
   const book = filled();
   book.clusterset.replace('n', [{ ...testCluster('named'), isByNameOnly: true }]);
-  const { view } = book.open({ role: 'sidecar', place: east, isClustersetProxied: true });
+  const { view } = book.open({ proxy: proxyOf('sidecar'), place: east, isClustersetProxied: true });
   expect(view.get('cluster', 'named')).toBeDefined();
   expect([...view.wildcard('cluster')].map(({ name }) => name)).not.toContain('named');
   expect([view.isInWildcard('cluster', 'named'), view.isInWildcard('cluster', 'peer')]).toEqual([false, true]);
+});
+
+test('view: resources of one proxy alone -> seen by it, by no other sidecar, by no other role; gone with its last stream', () => {
+  const book = filled();
+  book.onProxy(({ name }, set) => set.replace('identity', [testCluster(`own-${name}`)]));
+  const open = (role: ProxyRole, name: string) =>
+    book.open({ proxy: proxyOf(role, name), place: east, isClustersetProxied: true });
+  const [one, again, other] = [open('sidecar', 'one'), open('sidecar', 'one'), open('sidecar', 'other')];
+  const sees = ({ view }: typeof one) => ['own-one', 'own-other'].filter((name) => view.get('cluster', name));
+  expect([one, again, other].map(sees)).toEqual([['own-one'], ['own-one'], ['own-other']]);
+  for (const role of ['ingress', 'grpc'] as const) expect(sees(open(role, 'one'))).toEqual([]);
+  one.release();
+  expect([...book.proxies()].map(({ proxy }) => proxy.name)).toEqual(['one', 'other']);
+  again.release();
+  expect([...book.proxies()].map(({ proxy }) => proxy.name)).toEqual(['other']);
 });

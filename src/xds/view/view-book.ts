@@ -1,13 +1,13 @@
-// The views of all proxies: sets of resources shared by all, and the endpoints of clusterset services once for each
-// place that has proxies. Proxies of the same role at the same place share one view.
+// The views of all proxies: sets of resources shared by all, the endpoints of clusterset services once for each place that
+// has proxies, and what is made for one proxy alone.
 
 import type { Place } from '../../catalog/routing/locality.ts';
-import type { ProxyRole } from '../identity/proxy-identity.ts';
+import { formatNodeId, type ProxyIdentity } from '../identity/proxy-identity.ts';
 import { ResourceSet } from './resource-set.ts';
 import { View } from './view.ts';
 
 export interface ViewRequest {
-  readonly role: ProxyRole;
+  readonly proxy: ProxyIdentity;
   readonly place: Place;
   /** A sidecar that takes connections to clusterset addresses itself, in place of the kernel. */
   readonly isClustersetProxied: boolean;
@@ -19,11 +19,20 @@ interface PlaceEndpoints {
   users: number;
 }
 
+interface OwnResources {
+  readonly proxy: ProxyIdentity;
+  readonly set: ResourceSet;
+  users: number;
+}
+
 /** Places without proxies that are kept current all the same. */
 const unusedMax = 4;
 
 /** Fills a new place with endpoints, and keeps it current until it is dropped. */
 export type FillPlace = (place: Place, set: ResourceSet) => void;
+
+/** Fills the resources of one proxy alone, such as its certificate. */
+export type FillProxy = (proxy: ProxyIdentity, set: ResourceSet) => void;
 
 export class ViewBook {
   readonly clusterset = new ResourceSet();
@@ -34,11 +43,24 @@ export class ViewBook {
   /** Resources of every sidecar, such as the listener for redirected connections. */
   readonly sidecar = new ResourceSet();
   readonly #places = new Map<string, PlaceEndpoints>();
+  /** Of connected sidecars, by node id. */
+  readonly #proxies = new Map<string, OwnResources>();
   #fill: FillPlace = () => {};
+  #fillProxy: FillProxy = () => {};
 
   onPlace(fill: FillPlace): void {
     this.#fill = fill;
     for (const { place, set } of this.#places.values()) fill(place, set);
+  }
+
+  onProxy(fill: FillProxy): void {
+    this.#fillProxy = fill;
+    for (const { proxy, set } of this.#proxies.values()) fill(proxy, set);
+  }
+
+  /** Connected sidecars, and the resources that each has alone. */
+  proxies(): Iterable<{ readonly proxy: ProxyIdentity; readonly set: ResourceSet }> {
+    return this.#proxies.values();
   }
 
   places(): Iterable<{ readonly place: Place; readonly set: ResourceSet }> {
@@ -47,17 +69,43 @@ export class ViewBook {
 
   /** `release` must be called when the proxy is gone. */
   open(request: ViewRequest): { readonly view: View; readonly release: () => void } {
-    if (request.role === 'ingress') {
+    const { role } = request.proxy;
+    if (role === 'ingress') {
       return { view: new View({ wildcard: [this.ingress], byName: [] }), release: () => {} };
     }
-    const { set, release } = this.#openPlace(request.place);
+    const { set, release: releasePlace } = this.#openPlace(request.place);
     const clusterset = [this.clusterset, set];
-    if (request.role === 'grpc') return { view: new View({ wildcard: [], byName: clusterset }), release };
-    const own = [this.sidecar, this.external, this.peers];
+    // Without any set that holds secrets.
+    if (role === 'grpc') return { view: new View({ wildcard: [], byName: clusterset }), release: releasePlace };
+    const { set: alone, release: releaseProxy } = this.#openProxy(request.proxy);
+    const own = [this.sidecar, this.external, this.peers, alone];
     const sets = request.isClustersetProxied
       ? { wildcard: [...own, ...clusterset, this.clustersetListeners], byName: [] }
       : { wildcard: own, byName: clusterset };
+    const release = () => {
+      releasePlace();
+      releaseProxy();
+    };
     return { view: new View(sets), release };
+  }
+
+  #openProxy(proxy: ProxyIdentity): { readonly set: ResourceSet; readonly release: () => void } {
+    const id = formatNodeId(proxy);
+    let known = this.#proxies.get(id);
+    if (known === undefined) {
+      known = { proxy, set: new ResourceSet(), users: 0 };
+      this.#proxies.set(id, known);
+      this.#fillProxy(proxy, known.set);
+    }
+    const opened = known;
+    opened.users += 1;
+    return {
+      set: opened.set,
+      release: () => {
+        opened.users -= 1;
+        if (opened.users === 0) this.#proxies.delete(id);
+      },
+    };
   }
 
   #openPlace(place: Place): { readonly set: ResourceSet; readonly release: () => void } {

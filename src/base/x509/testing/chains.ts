@@ -7,6 +7,8 @@ export interface ChainRow {
   readonly chain: readonly CertificateRow[];
   /** Part of our reason; undefined for a good chain. */
   readonly wrong?: string;
+  /** Refused here although openssl takes it. */
+  readonly isStricter?: boolean;
   /** Days after issuing at which it is looked at; half a day if left out. */
   readonly atDays?: number;
 }
@@ -181,6 +183,12 @@ export const chainRows: readonly ChainRow[] = [
     name: 'an intermediate with a key of RSA 1024',
     chain: [root, { ...middle, key: 'RSA 1024' }, leaf],
     wrong: 'too short',
+  },
+  {
+    name: 'an authority at the end of the chain',
+    chain: [root, { extensions: ['basicConstraints=critical,CA:TRUE', ...end.slice(1)] }],
+    wrong: 'an authority, which is no end of TLS',
+    isStricter: true,
   },
   { name: 'a signature with SHA-1', chain: [root, { ...leaf, hash: 'sha1' }], wrong: 'broken hash' },
 ];
