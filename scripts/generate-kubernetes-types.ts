@@ -57,17 +57,19 @@ interface Tag {
 
 function main(): void {
   const messages = new Map<string, Field[]>();
+  const atomic = new Set<string>();
   const tags = new Map<string, Tag>();
   for (const [short, module, folder] of packages) {
     const directory = join(moduleDirectory(module), folder);
-    readProto(short, readFileSync(join(directory, 'generated.proto'), 'utf8'), messages);
+    readProto(short, readFileSync(join(directory, 'generated.proto'), 'utf8'), { messages, atomic });
     for (const file of readdirSync(directory).filter(isGoSource)) {
       readGo(short, readFileSync(join(directory, file), 'utf8'), tags);
     }
   }
   const names = reachable(messages);
   const count = names.reduce((sum, name) => sum + messages.get(name)!.length, 0);
-  writeFileSync('src/gen/kubernetes-types.ts', printTable(names, messages, tags));
+  const atomicNames = names.filter((name) => atomic.has(name));
+  writeFileSync('src/gen/kubernetes-types.ts', printTable(names, { messages, tags, atomicNames }));
   console.log(`${names.length} messages, ${count} fields`);
 }
 
@@ -80,7 +82,11 @@ function isGoSource(file: string): boolean {
   return file.endsWith('.go') && !/generated|_test\.go$/.test(file);
 }
 
-function readProto(short: string, text: string, messages: Map<string, Field[]>): void {
+function readProto(
+  short: string,
+  text: string,
+  { messages, atomic }: { messages: Map<string, Field[]>; atomic: Set<string> },
+): void {
   let fields: Field[] = [];
   let markers: string[] = [];
   for (const line of text.split('\n')) {
@@ -88,7 +94,8 @@ function readProto(short: string, text: string, messages: Map<string, Field[]>):
     const marker = /^\s*\/\/ \+(\S+)/.exec(line);
     const field = /^ {2}(?:(optional|repeated) (\S+)|map<string, (\S+)>) (\w+) = (\d+);/.exec(line);
     if (message) messages.set(`${short}.${message[1]}`, (fields = []));
-    else if (marker) markers.push(marker[1]!);
+    if (message && markers.includes('structType=atomic')) atomic.add(`${short}.${message[1]}`);
+    if (marker) markers.push(marker[1]!);
     else if (field) {
       const bare = shorten(short, field[2] ?? field[3]!);
       const type = field[3] ? `map<${bare}>` : field[1] === 'repeated' ? `[]${bare}` : bare;
@@ -139,7 +146,14 @@ function reachable(messages: Map<string, Field[]>): string[] {
   return [...found].sort();
 }
 
-function printTable(names: string[], messages: Map<string, Field[]>, tags: Map<string, Tag>): string {
+interface Table {
+  readonly messages: Map<string, Field[]>;
+  readonly tags: Map<string, Tag>;
+  /** Messages of which one manager owns all fields or none. */
+  readonly atomicNames: readonly string[];
+}
+
+function printTable(names: string[], { messages, tags, atomicNames }: Table): string {
   const lines = names.map((name) => `  '${name}': '${printMessage(name, messages.get(name)!, tags)}',`);
   const prefixes = packages.map(([short, module, folder]) => {
     const full = `${module}/${folder}`.replaceAll('/', '.').replaceAll('-', '_');
@@ -157,6 +171,11 @@ function printTable(names: string[], messages: Map<string, Field[]>, tags: Map<s
     'export const messages: Readonly<Record<string, string>> = {',
     ...lines,
     '};',
+    '',
+    '/** Messages that are applied as a whole: one manager owns all their fields. */',
+    'export const atomicMessages: readonly string[] = [',
+    ...atomicNames.map((name) => `  '${name}',`),
+    '];',
     '',
   ].join('\n');
 }

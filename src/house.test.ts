@@ -112,7 +112,7 @@ const orders: Record<string, readonly (readonly string[])[]> = {
     ['encoding'],
     ['definitions', 'security'],
     ['kinds'],
-    ['patches'],
+    ['patches', 'fields'],
     ['verbs'],
     ['watch'],
     ['background'],

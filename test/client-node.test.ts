@@ -42,6 +42,17 @@ const configMap = (name: string, labels: Record<string, string> = {}): V1ConfigM
 });
 
 describe('@kubernetes/client-node', () => {
+  test('server-side apply -> created, repeated without a change, and refused where another manager owns a field', async () => {
+    const client = KubernetesObjectApi.makeApiClient(config);
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'applied', namespace }, data: { x: '1' } };
+    const apply = (manager: string, object: V1ConfigMap & typeof body): Promise<V1ConfigMap> =>
+      client.patch(object, undefined, undefined, manager, false, PatchStrategy.ServerSideApply);
+    const first = await apply('a', body);
+    expect((await apply('a', body)).metadata?.resourceVersion).toBe(first.metadata?.resourceVersion);
+    const refused = await apply('b', { ...body, data: { x: '2' } }).catch((error: unknown) => error);
+    expect((refused as ApiException<unknown>).code).toBe(409);
+  });
+
   test('create, read, replace, delete -> typed objects with what the server adds', async () => {
     const made = await core.createNamespacedConfigMap({ namespace, body: configMap('made') });
     expect(made.metadata?.uid).toMatch(/^[0-9a-f-]{36}$/);

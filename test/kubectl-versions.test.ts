@@ -20,6 +20,34 @@ describeWith(['kubectl'], 'kubectl, each version', () => {
       kubectl = home.kubectl(path);
     });
 
+    test('apply --server-side -> owners by manager, a conflict that names the other, a takeover by force', async () => {
+      const map = (data?: object) =>
+        JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `ssa-${namespace}` }, data });
+      const apply = '-n default apply --server-side -f -';
+      expect(await kubectl.ok(apply, map({ x: '1', y: '1' }))).toContain('serverside-applied');
+      expect(await kubectl.ok(`${apply} --field-manager=other`, map({ x: '1' }))).toContain('serverside-applied');
+      const refused = await kubectl.refused(`${apply} --field-manager=other`, map({ x: '2' }));
+      expect(refused).toContain('conflict with "kubectl": .data.x');
+      await kubectl.ok(`${apply} --field-manager=other --force-conflicts`, map({ x: '2' }));
+      await kubectl.ok(apply, map());
+      const left = JSON.parse(
+        await kubectl.ok(`-n default get configmap ssa-${namespace} -o json --show-managed-fields`),
+      );
+      expect(left.data).toEqual({ x: '2' });
+      expect(left.metadata.managedFields.map(({ manager }: { manager: string }) => manager)).toEqual(['other']);
+    });
+
+    test('apply, then apply --server-side, then apply -> what is left out is removed each time', async () => {
+      const map = (data: object) =>
+        JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `way-${namespace}` }, data });
+      const read = async () => JSON.parse(await kubectl.ok(`-n default get configmap way-${namespace} -o json`)).data;
+      await kubectl.ok('-n default apply -f -', map({ a: '1', b: '1' }));
+      await kubectl.ok('-n default apply --server-side -f -', map({ a: '2', b: '1' }));
+      expect(await read()).toEqual({ a: '2', b: '1' });
+      await kubectl.ok('-n default apply -f -', map({ a: '3' }));
+      expect(await read()).toEqual({ a: '3' });
+    });
+
     test('create, get, label, patch, replace, delete -> each does what it says', async () => {
       await kubectl.ok(`create namespace ${namespace}`);
       const n = `-n ${namespace}`;

@@ -308,3 +308,24 @@ export const messages: Readonly<Record<string, string>> = {
   'resource.Quantity': 'string 1 string required',
   'runtime.RawExtension': '- 1 bytes required',
 };
+
+/** Messages that are applied as a whole: one manager owns all their fields. */
+export const atomicMessages: readonly string[] = [
+  'core.v1.ConfigMapKeySelector',
+  'core.v1.EvictionResponder',
+  'core.v1.FileKeySelector',
+  'core.v1.LocalObjectReference',
+  'core.v1.NodeSelector',
+  'core.v1.NodeSelectorTerm',
+  'core.v1.ObjectFieldSelector',
+  'core.v1.ObjectReference',
+  'core.v1.ResourceFieldSelector',
+  'core.v1.ScopeSelector',
+  'core.v1.SecretKeySelector',
+  'core.v1.TypedLocalObjectReference',
+  'discovery.v1.EndpointPort',
+  'meta.v1.LabelSelector',
+  'meta.v1.OwnerReference',
+  'rbac.v1.RoleRef',
+  'rbac.v1.Subject',
+];

@@ -53,7 +53,7 @@ const deleteParameters = [
 ];
 
 const bodyTypes = ['application/json', 'application/yaml'];
-const patchTypes = ['application/json-patch+json', 'application/merge-patch+json'];
+const patchTypes = ['application/apply-patch+yaml', 'application/json-patch+json', 'application/merge-patch+json'];
 // Only built-in kinds know how their lists are merged; kubectl apply looks here before it sends one of these.
 const builtinPatchTypes = [...patchTypes, 'application/strategic-merge-patch+json'];
 

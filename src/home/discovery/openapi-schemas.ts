@@ -2,7 +2,7 @@
 // each custom kind, written out.
 
 import { apiVersionOf } from '../../kube/objects/object.ts';
-import { type Field, flatFields, messageOfKind, protobufName } from '../messages/messages.ts';
+import { type Field, flatFields, isAtomicMessage, messageOfKind, protobufName } from '../messages/messages.ts';
 import { listExtensions, mapExtensions, scalarSchemas } from '../messages/schemas.ts';
 import type { Kind, KindVersion } from '../model/kind.ts';
 import type { Schema } from '../schema/schema.ts';
@@ -65,6 +65,7 @@ export function addMessage(components: Components, message: string): void {
   components[name] = {
     type: 'object',
     ...(description !== undefined && { description }),
+    ...(isAtomicMessage(message) && { 'x-kubernetes-map-type': 'atomic' }),
     properties,
     get required() {
       return required.length === 0 ? undefined : required;

@@ -2,7 +2,7 @@
 // message has, their numbers in protobuf and their names and types in JSON. Schemas, the protobuf decoder and OpenAPI
 // all stand on this and on nothing else.
 
-import { messages as lines, packages } from '../../gen/kubernetes-types.ts';
+import { atomicMessages, messages as lines, packages } from '../../gen/kubernetes-types.ts';
 
 export type Scalar = 'string' | 'bytes' | 'bool' | 'int32' | 'int64' | 'double';
 
@@ -35,6 +35,13 @@ export interface Message {
   readonly byNumber: ReadonlyMap<number, Field>;
   /** The fields it has in JSON: its own, and those of the messages inlined in it. */
   readonly flatFields: readonly Field[];
+}
+
+const atomic: ReadonlySet<string> = new Set(atomicMessages);
+
+/** Whether one manager owns all fields of the message or none. */
+export function isAtomicMessage(name: string): boolean {
+  return atomic.has(name);
 }
 
 // A memo of constants: what it answers never depends on what was asked before.

@@ -7,7 +7,7 @@ import { badRequest } from './status-errors.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
 
-/** Known fields in one order, absent when empty; managedFields and selfLink are not kept. */
+/** Known fields in one order, absent when empty, but for an empty list of managers; selfLink is not kept. */
 export function normalizeMetadata(raw: unknown): ObjectMeta {
   if (raw !== undefined && (typeof raw !== 'object' || raw === null || Array.isArray(raw))) {
     throw badRequest('metadata: must be an object');
@@ -26,6 +26,7 @@ export function normalizeMetadata(raw: unknown): ObjectMeta {
   set(meta, 'annotations', textsField(from, 'annotations'));
   set(meta, 'finalizers', listField<string>(from, 'finalizers', 'string'));
   set(meta, 'ownerReferences', listField<OwnerReference>(from, 'ownerReferences', 'object'));
+  if (Array.isArray(from['managedFields'])) meta.managedFields = from['managedFields'];
   return meta;
 }
 

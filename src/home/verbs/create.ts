@@ -6,7 +6,7 @@ import { checkWriteOptions, readObject } from '../encoding/body.ts';
 import { type Answer, type Call, contextOf, type Engine } from '../model/call.ts';
 import { StatusError } from '../model/status.ts';
 import { alreadyExists, badRequest, methodNotAllowed } from '../model/status-errors.ts';
-import { stepsOf } from '../model/steps.ts';
+import { type Step, stepsOf } from '../model/steps.ts';
 import { objectKey } from '../model/stored.ts';
 import type { CommitResult, Compare } from '../store/store.ts';
 import { admit, again, tryUntilDone } from './admission.ts';
@@ -18,13 +18,26 @@ import { applyDefaults, checkPlace, validateFields, validateObject } from './pre
 export async function create(engine: Engine, call: Call): Promise<Answer> {
   const { served } = call;
   if (served.kind.isNamespaced && call.namespace === '') throw methodNotAllowed();
-  if (served.isTerminating) {
-    const message = 'nothing can be created while the definition of the kind is being deleted';
-    throw new StatusError('MethodNotAllowed', message);
-  }
+  if (served.isTerminating) throw definitionIsTerminating();
   checkWriteOptions(call);
   if (served.kind.behaviour.review !== undefined) return review(engine, call);
-  return tryUntilDone(`create ${served.resource}`, () => tryCreate(engine, call));
+  return createFrom(engine, call, async (step) => {
+    const object = await readObject(engine, call, step);
+    delete object.metadata.managedFields;
+    return object;
+  });
+}
+
+/** Creates what `read` makes of the request. A lost race reads it again. */
+export function createFrom(engine: Engine, call: Call, read: (step: Step) => Promise<AnyObject>): Promise<Answer> {
+  const { served } = call;
+  if (served.isTerminating) throw definitionIsTerminating();
+  return tryUntilDone(`create ${served.resource}`, () => tryCreate(engine, call, read));
+}
+
+function definitionIsTerminating(): StatusError {
+  const message = 'nothing can be created while the definition of the kind is being deleted';
+  return new StatusError('MethodNotAllowed', message);
 }
 
 async function review(engine: Engine, call: Call): Promise<Answer> {
@@ -39,11 +52,15 @@ async function review(engine: Engine, call: Call): Promise<Answer> {
   return { kind: 'json', code: 201, value };
 }
 
-async function tryCreate(engine: Engine, call: Call): Promise<Answer | typeof again> {
+async function tryCreate(
+  engine: Engine,
+  call: Call,
+  read: (step: Step) => Promise<AnyObject>,
+): Promise<Answer | typeof again> {
   const { served } = call;
   call.warnings.length = 0;
   const step = stepsOf(engine, call.request.body?.length ?? 0);
-  const object = await readObject(engine, call, step);
+  const object = await read(step);
   await step();
   checkPlace(call, object);
   const isNameGenerated = prepareMetadata(engine, call, object);

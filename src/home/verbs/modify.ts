@@ -11,12 +11,15 @@ import { encodeStored, objectKey, parseStored } from '../model/stored.ts';
 import type { Entry } from '../store/store.ts';
 import { admit, again, isHeld, tryUntilDone } from './admission.ts';
 import { encodeBounded } from './encode-bounded.ts';
+import { keepManagers } from './field-managers.ts';
 import { setOnUpdate } from './metadata.ts';
 import { applyDefaults, validateObject } from './prepare.ts';
 
 export interface Change {
   /** Main leaves status alone, status leaves the rest alone, all is for the server's own parts. */
   readonly part: 'main' | 'status' | 'all';
+  /** `next` has set the managers of the fields; else they follow what has changed. */
+  readonly isApply?: boolean;
   /** Given a fresh copy of what is there, which it may change and return. Called again when a race is lost. */
   next(current: AnyObject, step: Step): AnyObject | Promise<AnyObject>;
   /** Called if the object is not there; 404 when absent. */
@@ -59,6 +62,7 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
   await step();
   const { generation } = before.metadata;
   if (generation !== undefined && isSpecChanged(call, before, after)) after.metadata.generation = generation + 1;
+  if (!change.isApply) keepManagers(call, before, after);
   await step();
   const value = encodeBounded(engine, after, entry);
   await step();
@@ -80,8 +84,9 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
 function takeParts(part: Change['part'], before: AnyObject, next: AnyObject): AnyObject {
   if (part === 'all') return next;
   if (part === 'main') return withStatus(next, before['status']);
-  const { resourceVersion, uid } = next.metadata;
+  const { resourceVersion, uid, managedFields } = next.metadata;
   const metadata = { ...before.metadata, resourceVersion };
+  if (managedFields !== undefined) metadata.managedFields = managedFields;
   if (uid !== undefined) metadata.uid = uid;
   return withStatus({ ...before, metadata }, next['status']);
 }

@@ -1,5 +1,6 @@
 // PATCH: what a patch makes of the object that is there, then as an update. A lost race applies the patch again.
 
+import { forbidden } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import {
   admitFields,
@@ -12,12 +13,13 @@ import {
 } from '../encoding/body.ts';
 import { messageOfKind } from '../messages/messages.ts';
 import type { Answer, Call, Engine } from '../model/call.ts';
-import { StatusError } from '../model/status.ts';
+import { invalidObject, StatusError } from '../model/status.ts';
 import { badRequest } from '../model/status-errors.ts';
 import { stepsOf } from '../model/steps.ts';
 import { applyJsonPatch, MalformedPatchError, PatchError } from '../patches/json-patch.ts';
 import { applyMergePatch } from '../patches/merge-patch.ts';
 import { applyStrategicPatch } from '../patches/strategic-patch.ts';
+import { apply, applyPatchType } from './apply.ts';
 import { modify } from './modify.ts';
 import { checkPlace } from './prepare.ts';
 
@@ -28,16 +30,18 @@ const mergePatchType = 'application/merge-patch+json';
 const strategicPatchType = 'application/strategic-merge-patch+json';
 
 export async function patch(engine: Engine, call: Call): Promise<Answer> {
+  if (mediaTypeOf(call) === applyPatchType) return apply(engine, call);
   checkWriteOptions(call);
+  refuseForce(call);
   const step = stepsOf(engine, call.request.body?.length ?? 0);
   await step();
-  const { apply, duplicates } = readPatch(engine, call);
+  const { patched: patchOf, duplicates } = readPatch(engine, call);
   await step();
   return modify(engine, call, {
     part: call.subresource === 'status' ? 'status' : 'main',
     next: async (current, nextStep) => {
       await nextStep();
-      const patched = asObject(guarded(() => apply(current)));
+      const patched = asObject(guarded(() => patchOf(current)));
       await nextStep();
       const object = admitFields(call, patched, duplicates);
       checkPlace(call, object);
@@ -46,11 +50,17 @@ export async function patch(engine: Engine, call: Call): Promise<Answer> {
   });
 }
 
-function readPatch(engine: Engine, call: Call): { apply: Patch; duplicates: readonly string[] } {
+function refuseForce({ query }: Call): void {
+  if (!query.has('force')) return;
+  const error = forbidden('force', 'may not be specified for non-apply patch');
+  throw invalidObject({ group: 'meta.k8s.io', kind: 'PatchOptions', name: '' }, [error]);
+}
+
+function readPatch(engine: Engine, call: Call): { patched: Patch; duplicates: readonly string[] } {
   const mediaType = mediaTypeOf(call);
   // Only built-in kinds know how their lists are merged, as in Kubernetes.
   const isStrategicKnown = call.served.version.protobufMessage !== undefined;
-  const accepted = [jsonPatchType, mergePatchType, ...(isStrategicKnown ? [strategicPatchType] : [])];
+  const accepted = [jsonPatchType, mergePatchType, ...(isStrategicKnown ? [strategicPatchType] : []), applyPatchType];
   if (!accepted.includes(mediaType)) throw unsupportedMediaType(accepted);
   const body = readBytes(engine, call);
   const { valuesMax } = engine.limits;
@@ -68,16 +78,16 @@ function readPatch(engine: Engine, call: Call): { apply: Patch; duplicates: read
       copiedBytesMax: engine.limits.bodyBytesMax,
       shiftedItemsMax: 10_000_000,
     };
-    return { apply: (object) => applyJsonPatch(object, fresh(), limits), duplicates: [] };
+    return { patched: (object) => applyJsonPatch(object, fresh(), limits), duplicates: [] };
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw badRequest('error decoding patch: a merge patch must be an object');
   }
   if (mediaType === mergePatchType) {
-    return { apply: (object) => applyMergePatch(object, fresh()), duplicates };
+    return { patched: (object) => applyMergePatch(object, fresh()), duplicates };
   }
   const message = messageOfKind(call.served.apiVersion, call.served.kind.kind)!;
-  return { apply: (object) => applyStrategicPatch(object, fresh(), message), duplicates };
+  return { patched: (object) => applyStrategicPatch(object, fresh(), message), duplicates };
 }
 
 function guarded<T>(apply: () => T): T {

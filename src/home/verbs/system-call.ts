@@ -5,13 +5,14 @@ import { encodeJson } from '../encoding/respond.ts';
 import { type Call, type Engine, type Place, systemUser } from '../model/call.ts';
 
 const noQuery = new URLSearchParams();
+const ownAgent = { 'user-agent': 'portolan-home' };
 
 export function systemCall(engine: Engine, place: Place, body?: AnyObject): Call {
   return {
     ...place,
     subresource: '',
     query: noQuery,
-    request: { method: '', path: '', headers: {}, ...(body === undefined ? {} : { body: encodeJson(body) }) },
+    request: { method: '', path: '', headers: ownAgent, ...(body === undefined ? {} : { body: encodeJson(body) }) },
     user: systemUser,
     nowMs: engine.world.clock.wallMs(),
     isDryRun: false,

@@ -1,0 +1,68 @@
+// The managers of an object's fields through a write: an apply says itself what they are; any other write moves what it
+// changed to its writer. An object that nobody ever applied has none and is not tracked: its fields are given to one manager
+// with the first apply.
+
+import { isSameJson } from '../../base/json.ts';
+import type { AnyObject } from '../../kube/objects/object.ts';
+import { formatManagers, type Manager, type ManagerId, parseManagers } from '../fields/managers.ts';
+import { type MapType, typeOfKind } from '../fields/merge-type.ts';
+import { trackUpdate } from '../fields/ownership.ts';
+import { messageOfKind } from '../messages/messages.ts';
+import type { Call } from '../model/call.ts';
+import { formatTime } from '../model/metadata.ts';
+import type { Served } from '../model/registry.ts';
+import type { Schema } from '../schema/schema.ts';
+
+// A memo of constants, by schema.
+const types = new WeakMap<Schema, MapType>();
+
+export function mergeTypeOf({ apiVersion, kind, version }: Served): MapType {
+  let type = types.get(version.schema);
+  if (type === undefined) {
+    const message = version.protobufMessage === undefined ? undefined : messageOfKind(apiVersion, kind.kind);
+    types.set(version.schema, (type = typeOfKind(version.schema, message)));
+  }
+  return type;
+}
+
+export function managersOf(object: AnyObject): readonly Manager[] {
+  return parseManagers(object.metadata.managedFields ?? []) ?? [];
+}
+
+/** Sets the managers of an object that is about to be stored in place of `before`. */
+export function keepManagers(call: Call, before: AnyObject, after: AnyObject): void {
+  const managers = managersToKeep(before, after);
+  if (managers.length === 0) {
+    delete after.metadata.managedFields;
+    return;
+  }
+  const writer = writerOf(call);
+  const time = formatTime(call.nowMs);
+  const tracked = trackUpdate({ type: mergeTypeOf(call.served), before, after, managers, writer, time });
+  if (tracked === managers && isSameJson(before.metadata.managedFields, after.metadata.managedFields)) return;
+  after.metadata.managedFields = formatManagers(tracked);
+}
+
+/** A writer may replace the list, to rename a manager, or empty it; a list that is none is ignored. */
+function managersToKeep(before: AnyObject, after: AnyObject): readonly Manager[] {
+  const given = after.metadata.managedFields;
+  const live = before.metadata.managedFields;
+  if (given === undefined || isSameJson(given, live)) {
+    if (live !== undefined) after.metadata.managedFields = live;
+    return managersOf(before);
+  }
+  if (given.every((entry) => Object.keys(entry ?? {}).length === 0)) return [];
+  return parseManagers(given) ?? managersOf(before);
+}
+
+function writerOf({ query, request, served, subresource }: Call): ManagerId {
+  const manager = query.get('fieldManager') || agentOf(request.headers['user-agent']);
+  return { manager, operation: 'Update', apiVersion: served.apiVersion, subresource };
+}
+
+const managerLengthMax = 128;
+
+function agentOf(userAgent: string | undefined): string {
+  const name = (userAgent ?? '').split('/')[0]!.replace(/[^\x20-\x7e]/g, '');
+  return name.slice(0, managerLengthMax) || 'unknown';
+}
