@@ -21,7 +21,10 @@ const chains: Readonly<Record<string, (stage: Stage) => Promise<Fault[]>>> = {
 /** Alerts without a fault on this machine, and why. */
 const leftOut: Readonly<Record<string, string>> = canMount
   ? {}
-  : { PortolanHomeNotWritable: 'a small disk can only be mounted by root' };
+  : {
+      PortolanHomeNotWritable: 'a small disk can only be mounted by root',
+      PortolanAuditLogNotWritable: 'a small disk can only be mounted by root',
+    };
 
 installDebianPrograms(['prometheus']);
 if (pathOf('prometheus') === undefined)

@@ -1,7 +1,7 @@
 // `portolan api` on a disk that is really full, and under an fsync that really fails.
 
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -66,6 +66,40 @@ describe.skipIf(!isRoot)('portolan api: a full disk (needs root to mount a small
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', mount]);
   });
   afterAll(() => execFileSync('umount', ['-l', mount]));
+
+  test.each([
+    { args: [], status: 201 },
+    { args: ['--audit-required'], status: 503 },
+  ])(
+    'the disk of the audit log is full, $args -> in /readyz and as a metric; writes get $status; with room again all lines are there',
+    async ({ args, status }) => {
+      const ballast = join(mount, 'ballast');
+      const audit = join(mount, `audit-${status}.log`);
+      const { connection } = await start({
+        data: join(root, `audited-${status}`),
+        args: ['--audit', audit, ...args],
+      });
+      const writer = new Writer(connection, `a${status}`);
+      const text = async (path: string) => (await connection.request('GET', path)).body.toString();
+      expect(await writer.write()).toBe(201);
+      expect(await text('/readyz')).toBe('ok');
+      spawnSync('dd', ['if=/dev/zero', `of=${ballast}`, 'bs=64k', 'count=1000']);
+      await until(async () => (await text('/readyz')).includes('[-]audit failed'));
+      expect(await text('/readyz')).toContain('ENOSPC');
+      expect(await text('/metrics')).toContain('portolan_audit_log_writable 0');
+      expect(await writer.write()).toBe(status);
+      if (status === 503) expect(writer.refusals[0]!.body['message']).toContain('--audit-required');
+      rmSync(ballast);
+      await until(async () => (await text('/readyz')) === 'ok');
+      expect(await writer.write()).toBe(201);
+      await until(() => {
+        const lines = readFileSync(audit, 'utf8').trim().split('\n');
+        const posts = lines.map((line) => JSON.parse(line)).filter((line) => line.verb === 'create');
+        // A refused write was refused before it was known whose it was.
+      return posts.length === (status === 201 ? 3 : 2);
+      });
+    },
+  );
 
   test('writes are refused and say why, reads and watches go on; with room again it takes writes; nothing is lost', async () => {
     const data = join(mount, 'home');

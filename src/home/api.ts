@@ -19,7 +19,7 @@ import { type ApiLimits, defaultLimits } from './model/limits.ts';
 import { createRegistry } from './model/registry.ts';
 import { Quotas } from './quota/quota.ts';
 import { createHandle, type Handle } from './request/handle.ts';
-import { createPathHandler } from './request/paths.ts';
+import { type AuditFacts, createPathHandler } from './request/paths.ts';
 import { createRequestMetrics } from './request/request-metrics.ts';
 import type { Store } from './store/store.ts';
 import { createPartProxy } from './verbs/part-proxy.ts';
@@ -36,6 +36,7 @@ export interface ApiOptions {
   readonly metrics?: Metrics;
   readonly limits?: Partial<ApiLimits>;
   readonly authority?: AuthorityFacts;
+  readonly audit?: AuditFacts;
   /** Definitions that are there from the first start on. */
   readonly definitions?: readonly AnyObject[];
   /** Addresses of other machines whose parts may be asked through this home; none if absent. */
@@ -89,6 +90,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     metrics: options.metrics,
     openApi: createOpenApi(engine.registry, () => engine.turns.next()),
     authority: options.authority,
+    audit: options.audit,
     waitsFor: () => (state === 'started' ? undefined : `the server is ${state}`),
   });
   return {

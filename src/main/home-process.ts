@@ -27,6 +27,8 @@ export async function runApi(flags: ApiFlags): Promise<void> {
   if (!(seconds > 0)) throw usageError(`--keep-history ${flags.keepHistory}: expected a number of seconds above 0`);
   const wrong = flags.clusterset === undefined ? undefined : clusterSetNameProblem(flags.clusterset);
   if (wrong !== undefined) throw usageError(`--clusterset ${JSON.stringify(flags.clusterset)}: ${wrong}`);
+  if (flags.auditRequired === true && flags.audit === undefined)
+    throw usageError('--audit-required: give the file of the audit log with --audit');
   const partRanges = flags.partsIn.map(checkedRange);
   const world = createRealWorld();
   const log = processLog(world, flags.logLevel);
@@ -40,7 +42,7 @@ export async function runApi(flags: ApiFlags): Promise<void> {
     extraHosts: flags.san.map(checkedHost),
     serviceRanges: flags.serviceCidr.split(','),
     historyMs: seconds * 1000,
-    auditFile: flags.audit,
+    audit: flags.audit === undefined ? undefined : { path: flags.audit, isRequired: flags.auditRequired === true },
     partRanges,
   });
   const stopped = untilStopped(log, () => home.stop());

@@ -23,7 +23,7 @@ import { openSqliteStore } from '../home/open-store.ts';
 import { watchAuthority } from '../home/security/authority-end.ts';
 import { ensureBootstrap } from '../home/security/bootstrap.ts';
 import { createAccess } from '../home/security/create-access.ts';
-import { openAuditFile } from '../home/security/edge/audit-file.ts';
+import { openAuditLog } from '../home/security/edge/audit-log.ts';
 import { openPki, servingHosts } from '../home/security/pki.ts';
 import { createClient } from '../kube/client/client.ts';
 import { defaultServiceRanges } from '../kube/objects/service.ts';
@@ -43,7 +43,7 @@ export interface HomeOptions {
   /** CIDRs of cluster IPs, the preferred family first. */
   readonly serviceRanges?: readonly string[];
   readonly historyMs?: number;
-  readonly auditFile?: string;
+  readonly audit?: { readonly path: string; readonly isRequired: boolean };
   /** Other machines whose parts may be asked through it. */
   readonly partRanges?: readonly IpRange[];
 }
@@ -89,9 +89,12 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   });
   const authority = watchAuthority({ pki, world, log, metrics });
   parts.add('authority', () => authority.stop());
+  const audit = options.audit && openAuditLog({ ...options.audit, log, metrics, timers: world.timers });
+  if (audit !== undefined) parts.add('audit log', () => audit.close());
   const api = await createApi({
     world,
     authority,
+    audit,
     store,
     kinds,
     access,
@@ -104,8 +107,6 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   await api.start();
   parts.add('api', () => api.stop());
   await ensureBootstrap({ handle: (request) => api.handle({ ...request, clientCertificate: self }) });
-  const audit = options.auditFile === undefined ? undefined : openAuditFile({ path: options.auditFile, log });
-  if (audit !== undefined) parts.add('audit log', () => audit.close());
   const edge = await serve({ api, pki, listen, world, log, metrics, audit });
   parts.add('edge', () => edge.close());
   const server = addressOf(edge, options);

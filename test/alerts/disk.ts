@@ -1,4 +1,4 @@
-// A home on a disk that is really full.
+// A home and its audit log on a disk that is really full.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -15,7 +15,10 @@ export async function diskFaults(stage: Stage): Promise<Fault[]> {
   mkdirSync(mount);
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', mount]);
   stage.onClose(() => execFileSync('umount', ['-l', mount]));
-  const { kubeconfig } = await stage.startHome('small', { data: join(mount, 'home') });
+  const { kubeconfig } = await stage.startHome('small', {
+    data: join(mount, 'home'),
+    args: ['--audit', join(mount, 'audit.log')],
+  });
   await stage.scrapeHome('small', kubeconfig);
   // A client of ours would try again and again.
   const connection = await connect(kubeconfig);
@@ -33,7 +36,7 @@ export async function diskFaults(stage: Stage): Promise<Fault[]> {
   return [
     {
       what: 'the disk of a home is full, then has room',
-      alerts: { HomeNotWritable: 'home-small' },
+      alerts: { HomeNotWritable: 'home-small', AuditLogNotWritable: 'home-small' },
       make: fill,
       mend: async () => rmSync(ballast),
     },

@@ -64,9 +64,12 @@ export class Stage {
   }
 
   /** Not scraped: most faults are not about homes. */
-  async startHome(name: string, options: { port?: number; data?: string } = {}): Promise<ApiProcess> {
+  async startHome(
+    name: string,
+    options: { port?: number; data?: string; args?: readonly string[] } = {},
+  ): Promise<ApiProcess> {
     const data = options.data ?? join(this.folder, name);
-    const home = await startApi({ ...options, data, args: ['--log-level', 'error'] });
+    const home = await startApi({ ...options, data, args: ['--log-level', 'error', ...(options.args ?? [])] });
     this.onClose(() => home.stop('SIGKILL'));
     return home;
   }

@@ -19,6 +19,7 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
   PortolanPartNotReady: flips('portolan_part_ready', 0, 1),
   PortolanHomeUnreachable: flips('portolan_home_reachable{part="dns"}', 0, 1),
   PortolanHomeNotWritable: flips('portolan_store_writable', 0, 1),
+  PortolanAuditLogNotWritable: flips('portolan_audit_log_writable', 0, 1),
   PortolanBrokerUnreachable: flips('portolan_agent_broker_reachable{cluster="west"}', 0, 1),
   PortolanNoLeader: {
     series: {

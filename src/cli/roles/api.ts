@@ -17,6 +17,7 @@ export interface ApiFlags {
   readonly serviceCidr: string;
   readonly keepHistory: string;
   readonly audit?: string;
+  readonly auditRequired?: boolean;
   readonly partsIn: string[];
   readonly logLevel: LogLevel;
 }
@@ -50,7 +51,8 @@ export function addApiCommand(program: Command, { run, rotate }: ApiActions): vo
       defaultServiceRanges.join(','),
     )
     .option('--keep-history <seconds>', 'how long a watch can be resumed', '300')
-    .option('--audit <file>', 'write one line for each request')
+    .option('--audit <file>', 'write one line for each request; those without a user go to FILE.anonymous')
+    .option('--audit-required', 'refuse writes while the audit log cannot be written')
     .option('--parts-in <cidr...>', 'other machines whose parts may be asked through this home (default: none)', [])
     .addOption(logLevelOption('info'))
     // The folder is an option of the role, and may stand behind the verb.

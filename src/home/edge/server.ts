@@ -17,7 +17,9 @@ import type { HttpResponse } from '../../base/http.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { World } from '../../base/world.ts';
+import { errorResponse } from '../encoding/respond.ts';
 import type { ApiRequest } from '../model/access.ts';
+import { StatusError } from '../model/status.ts';
 import { type AuditSink, auditEvent } from '../security/audit.ts';
 import type { Pki } from '../security/pki.ts';
 import { type Carrier, http1Carrier, http2Carrier } from './carriers.ts';
@@ -191,7 +193,7 @@ class Edge implements ApiServer {
       client: connection.client,
       wallMs: world.clock.wallMs(),
       auditId: this.#audit === undefined ? '' : world.random.uuid(),
-      handle: (request) => api.handle(request),
+      handle: (request) => this.#refused(request.method) ?? api.handle(request),
       limits: this.#limits,
       bodies: this.#bodies,
       log,
@@ -207,6 +209,15 @@ class Edge implements ApiServer {
     });
     this.#exchanges.add(exchange);
     void exchange.run();
+  }
+
+  /** Without a line in the audit log there is no write, if that was asked for. */
+  #refused(method: string): Promise<HttpResponse> | undefined {
+    const reason = method === 'GET' || method === 'HEAD' ? undefined : this.#audit?.refusal?.();
+    if (reason === undefined) return undefined;
+    return Promise.resolve(
+      errorResponse(new StatusError('ServiceUnavailable', reason, { details: { retryAfterSeconds: 5 } })),
+    );
   }
 
   #done(exchange: Exchange, connection: Connection): void {

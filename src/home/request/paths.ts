@@ -20,6 +20,13 @@ export interface PathParts {
   readonly openApi: OpenApi;
   waitsFor(): string | undefined;
   readonly authority: AuthorityFacts | undefined;
+  readonly audit: AuditFacts | undefined;
+}
+
+/** The state of the audit log. */
+export interface AuditFacts {
+  /** What keeps lines from being written; undefined if nothing does. */
+  problem(): string | undefined;
 }
 
 export function createPathHandler(parts: PathParts): PathHandler {
@@ -58,8 +65,13 @@ async function answerPath(parts: PathParts, request: ApiRequest, route: PathRout
   }
 }
 
-function healthStateOf({ engine, waitsFor, authority }: PathParts): HealthState {
-  return { store: engine.store, waitsFor, warnings: () => [authority?.warning()].filter((text) => text !== undefined) };
+function healthStateOf({ engine, waitsFor, authority, audit }: PathParts): HealthState {
+  return {
+    store: engine.store,
+    waitsFor,
+    audit,
+    warnings: () => [authority?.warning()].filter((text) => text !== undefined),
+  };
 }
 
 /** Certificates are no secret, and who holds an old one must be able to learn of the new one. */
@@ -130,6 +142,7 @@ export interface HealthState {
   readonly store: Store;
   /** The missing condition of readiness; undefined once everything is there. */
   waitsFor(): string | undefined;
+  readonly audit?: AuditFacts | undefined;
   /** Problems that do not make it unhealthy yet; shown with `?verbose`. */
   warnings?(): readonly string[];
 }
@@ -151,11 +164,12 @@ function livenessChecks(): Check[] {
   return [{ name: 'ping', run: () => undefined }];
 }
 
-function readinessChecks({ store, waitsFor }: HealthState): Check[] {
+function readinessChecks({ store, waitsFor, audit }: HealthState): Check[] {
   return [
     ...livenessChecks(),
     { name: 'store', run: () => store.writeFailure()?.message },
     { name: 'started', run: waitsFor },
+    ...(audit === undefined ? [] : [{ name: 'audit', run: () => audit.problem() }]),
   ];
 }
 

@@ -1,11 +1,14 @@
 // The line of the audit log for one request, at Kubernetes' Metadata level: user, verb, object and result;
-// never what was in it. Pure; writing is edge/audit-file.ts.
+// never what was in it. Fields are cut, so that no line is longer than a few kilobytes. Pure; writing is
+// edge/audit-file.ts.
 
 import type { RequestTrail, User } from '../model/access.ts';
 import { parseRoute } from '../model/route.ts';
 
 export interface AuditSink {
   record(event: AuditEvent): void;
+  /** Why no write may be taken now; undefined if writes are taken. */
+  refusal?(): string | undefined;
 }
 
 export interface AuditEvent {
@@ -23,6 +26,7 @@ export interface AuditEvent {
   readonly userAgent: string;
   readonly objectRef?: AuditObject;
   readonly responseStatus: { readonly code: number };
+  readonly annotations?: Readonly<Record<string, string>>;
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
 }
@@ -55,6 +59,10 @@ export interface AuditedRequest {
   readonly nowWallMs: number;
 }
 
+/** In characters, by field. */
+const lengthMax = { uri: 512, userAgent: 128, name: 256, verb: 32 };
+const groupsMax = 16;
+
 export function auditEvent(request: AuditedRequest): AuditEvent {
   const route = parseRoute(request.method, request.path);
   const { user, impersonator } = request.trail;
@@ -64,12 +72,12 @@ export function auditEvent(request: AuditedRequest): AuditEvent {
     level: 'Metadata',
     auditID: request.auditId,
     stage: request.stage,
-    requestURI: request.path,
-    verb: route?.attributes.verb ?? request.method.toLowerCase(),
+    requestURI: cut(request.path, lengthMax.uri),
+    verb: cut(route?.attributes.verb ?? request.method.toLowerCase(), lengthMax.verb),
     user: auditUser(impersonator ?? user),
     ...(impersonator === undefined ? {} : { impersonatedUser: auditUser(user) }),
     sourceIPs: [request.sourceAddress],
-    userAgent: request.userAgent,
+    userAgent: cut(request.userAgent, lengthMax.userAgent),
     ...(route?.kind === 'resource' ? { objectRef: objectOf(route.attributes) } : {}),
     responseStatus: { code: request.status },
     requestReceivedTimestamp: new Date(request.receivedWallMs).toISOString(),
@@ -79,7 +87,13 @@ export function auditEvent(request: AuditedRequest): AuditEvent {
 
 function auditUser(user: User | undefined): AuditUser | undefined {
   if (user === undefined) return undefined;
-  return { username: user.name, uid: user.uid, groups: user.groups };
+  const groups = user.groups.slice(0, groupsMax).map((group) => cut(group, lengthMax.name));
+  if (user.groups.length > groupsMax) groups.push(`and ${user.groups.length - groupsMax} more`);
+  return { username: cut(user.name, lengthMax.name), uid: user.uid && cut(user.uid, lengthMax.name), groups };
+}
+
+function cut(text: string, max: number): string {
+  return text.length <= max ? text : `${text.slice(0, max)}… of ${text.length} characters`;
 }
 
 function objectOf(attributes: {
@@ -90,13 +104,14 @@ function objectOf(attributes: {
   readonly name: string;
   readonly subresource: string;
 }): AuditObject {
-  const { resource, group, version, namespace, name, subresource } = attributes;
+  const of = (field: keyof typeof attributes) => cut(attributes[field], lengthMax.name);
+  const { group, namespace, name, subresource } = attributes;
   return {
-    resource,
-    ...(group === '' ? {} : { apiGroup: group }),
-    apiVersion: version,
-    ...(namespace === '' ? {} : { namespace }),
-    ...(name === '' ? {} : { name }),
-    ...(subresource === '' ? {} : { subresource }),
+    resource: of('resource'),
+    ...(group === '' ? {} : { apiGroup: of('group') }),
+    apiVersion: of('version'),
+    ...(namespace === '' ? {} : { namespace: of('namespace') }),
+    ...(name === '' ? {} : { name: of('name') }),
+    ...(subresource === '' ? {} : { subresource: of('subresource') }),
   };
 }

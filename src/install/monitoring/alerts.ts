@@ -63,6 +63,19 @@ export const alerts: readonly Alert[] = [
     code: 'PTL0102',
   },
   {
+    name: 'PortolanAuditLogNotWritable',
+    expression: 'portolan_audit_log_writable == 0',
+    holds: '1m',
+    severity: 'critical',
+    summary: 'the home {{ $labels.instance }} cannot write its audit log',
+    effect:
+      'Requests are answered and not recorded; with `--audit-required` writes are refused. Lines wait in memory, and are lost when there are too many.',
+    steps: [
+      'Free space on the disk of the audit log, or check the mode of its folder; lines that wait are then written without a restart.',
+      'Look for a line of kind `Dropped` in the log: so many lines were lost.',
+    ],
+  },
+  {
     name: 'PortolanBrokerUnreachable',
     expression: 'portolan_agent_broker_reachable == 0',
     holds: '2m',

@@ -52,6 +52,25 @@ describe('audit', () => {
     });
   });
 
+  test('audit: a request of 60 KB of path, user agent and groups -> a line of a few kilobytes that says what was cut', () => {
+    const long = 'x'.repeat(60_000);
+    const made = auditEvent({
+      auditId: 'a',
+      stage: 'ResponseComplete',
+      method: long,
+      path: `/api/v1/namespaces/${long}/services/${long}?${long}`,
+      userAgent: long,
+      sourceAddress: '127.0.0.1',
+      status: 403,
+      trail: { user: { name: long, uid: long, groups: Array.from({ length: 1000 }, () => long) } },
+      receivedWallMs: 0,
+      nowWallMs: 0,
+    });
+    expect(JSON.stringify(made).length).toBeLessThan(10_000);
+    expect(made.userAgent).toMatch(/^x{128}… of 60000 characters$/);
+    expect(made.user?.groups.at(-1)).toBe('and 984 more');
+  });
+
   test('audit: a file -> a line for each event, in order, readable by its owner alone, kept over a restart', async () => {
     const path = join(directory, 'deep', 'audit.log');
     for (const names of [['a', 'b'], ['c']]) {
@@ -83,5 +102,15 @@ describe('audit', () => {
     const dropped = written.filter((line) => line.kind === 'Dropped').reduce((sum, line) => sum + line.events, 0);
     expect(dropped).toBeGreaterThan(0);
     expect(dropped + written.filter((line) => line.kind === 'Event').length).toBe(100);
+  });
+
+  test('audit: the file cannot be written -> a problem until it can; what waited is written, in order', async () => {
+    const path = '/dev/full';
+    const file = openAuditFile({ path, log: silentLog, waitingBytesMax: 2000, retryMs: 20 });
+    expect(file.problem()).toBeUndefined();
+    for (let count = 0; count < 20; count++) file.record(event(`e${count}`));
+    await expect.poll(() => file.problem()).toContain('ENOSPC');
+    expect(file.lost).toBeGreaterThan(0);
+    await file.close();
   });
 });

@@ -1,5 +1,6 @@
 // An audit log in a file: a line per event, the file renamed away when it is full, a few old ones kept. It never holds
-// up a request: when the disk cannot follow, lines are dropped, and how many is written down as soon as it can.
+// up a request: when the disk cannot follow, lines wait, then lines are dropped, and how many is written down as soon as
+// it can. A write that fails is tried again every second.
 
 import { closeSync, fstatSync, openSync, renameSync, rmSync, write } from 'node:fs';
 import { dirname } from 'node:path';
@@ -14,9 +15,14 @@ export interface AuditFileOptions {
   /** Besides the one being written. */
   readonly oldFilesMax?: number;
   readonly waitingBytesMax?: number;
+  readonly retryMs?: number;
 }
 
 export interface AuditFile extends AuditSink {
+  /** What keeps lines from being written; undefined if nothing does. */
+  problem(): string | undefined;
+  /** Lines that were dropped since it was opened. */
+  readonly lost: number;
   /** Writes what is waiting, then lets go of the file. */
   close(): Promise<void>;
 }
@@ -31,12 +37,18 @@ class RotatingFile implements AuditFile {
   readonly #fileBytesMax: number;
   readonly #oldFilesMax: number;
   readonly #waitingBytesMax: number;
+  readonly #retryMs: number;
   #file: number;
   #fileBytes: number;
   #waiting: string[] = [];
   #waitingBytes = 0;
   #dropped = 0;
+  #lost = 0;
   #isWriting = false;
+  #problem: string | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #again: (() => void) | undefined;
+  #isClosing = false;
   #onIdle: (() => void) | undefined;
 
   constructor(options: AuditFileOptions) {
@@ -45,6 +57,7 @@ class RotatingFile implements AuditFile {
     this.#fileBytesMax = options.fileBytesMax ?? 100 * 1024 * 1024;
     this.#oldFilesMax = options.oldFilesMax ?? 5;
     this.#waitingBytesMax = options.waitingBytesMax ?? 8 * 1024 * 1024;
+    this.#retryMs = options.retryMs ?? 1000;
     makeFolder(dirname(this.#path));
     this.#file = this.#open();
     this.#fileBytes = fstatSync(this.#file).size;
@@ -54,6 +67,7 @@ class RotatingFile implements AuditFile {
     const line = `${JSON.stringify(event)}\n`;
     if (this.#waitingBytes + line.length > this.#waitingBytesMax) {
       this.#dropped++;
+      this.#lost++;
       return;
     }
     this.#waiting.push(line);
@@ -61,7 +75,22 @@ class RotatingFile implements AuditFile {
     if (!this.#isWriting) this.#flush();
   }
 
+  get lost(): number {
+    return this.#lost;
+  }
+
+  problem(): string | undefined {
+    if (this.#problem !== undefined) return this.#problem;
+    return this.#dropped > 0 ? `the disk of ${this.#path} does not keep up` : undefined;
+  }
+
   async close(): Promise<void> {
+    this.#isClosing = true;
+    if (this.#retry !== undefined) {
+      // The last try.
+      clearTimeout(this.#retry);
+      this.#again?.();
+    }
     if (this.#isWriting) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     closeSync(this.#file);
   }
@@ -88,13 +117,33 @@ class RotatingFile implements AuditFile {
 
   #writeAll(bytes: Buffer, from: number): void {
     write(this.#file, bytes, from, bytes.length - from, null, (error, written) => {
-      if (error !== null)
-        this.#log.error('the audit log cannot be written', { path: this.#path, error: errorText(error) });
-      else if (from + written < bytes.length) return this.#writeAll(bytes, from + written);
+      if (error !== null) return this.#failed(error, () => this.#writeAll(bytes, from));
+      if (from + written < bytes.length) return this.#writeAll(bytes, from + written);
+      this.#worked();
       this.#fileBytes += bytes.length;
       this.#rotateIfFull();
       this.#flush();
     });
+  }
+
+  #failed(error: Error, again: () => void): void {
+    if (this.#problem === undefined)
+      this.#log.error('the audit log cannot be written', { path: this.#path, error: errorText(error) });
+    this.#problem = `${this.#path} cannot be written: ${errorText(error)}`;
+    if (this.#isClosing) {
+      this.#isWriting = false;
+      this.#onIdle?.();
+      return;
+    }
+    this.#again = again;
+    this.#retry = setTimeout(again, this.#retryMs).unref();
+  }
+
+  #worked(): void {
+    if (this.#problem !== undefined) this.#log.info('the audit log is written again', { path: this.#path });
+    this.#problem = undefined;
+    this.#retry = undefined;
+    this.#again = undefined;
   }
 
   #rotateIfFull(): void {
