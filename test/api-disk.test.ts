@@ -96,7 +96,7 @@ describe.skipIf(!isRoot)('portolan api: a full disk (needs root to mount a small
         const lines = readFileSync(audit, 'utf8').trim().split('\n');
         const posts = lines.map((line) => JSON.parse(line)).filter((line) => line.verb === 'create');
         // A refused write was refused before it was known whose it was.
-      return posts.length === (status === 201 ? 3 : 2);
+        return posts.length === (status === 201 ? 3 : 2);
       });
     },
   );
