@@ -1,0 +1,139 @@
+// The three planes asked about the same service: a name without an address, the kernel's rules and xDS lead to the same
+// endpoints, wherever they are and whatever the set or the service prefers.
+
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parseRange } from '../../src/base/net/ip.ts';
+import { Catalog } from '../../src/catalog/catalog.ts';
+import type { ServiceImport } from '../../src/clusterset/kinds/service-import.ts';
+import type { SetLocality } from '../../src/clusterset/rules/locality.ts';
+import { Asker } from '../../src/dns/testing/ask.ts';
+import type { EndpointSlice } from '../../src/kube/objects/endpoint-slice.ts';
+import { choose } from '../../src/proxy/choose.ts';
+import { factsOfImport, factsOfSlice } from '../../src/proxy/facts.ts';
+import { emptyViewInput, viewOf } from '../../src/proxy/view.ts';
+import { clustersetEndpoints } from '../../src/xds/clusterset/generate.ts';
+import { clustersetServiceOf } from '../../src/xds/clusterset/service.ts';
+
+interface Case {
+  readonly self: number;
+  readonly preference: SetLocality['preference'];
+  readonly trafficDistribution: string | undefined;
+  readonly clusters: readonly {
+    readonly zone: string;
+    readonly region: string;
+    readonly endpoints: readonly { readonly zone: string; readonly isReady: boolean }[];
+  }[];
+}
+
+const place = fc.constantFrom('', 'a', 'b');
+const cases: fc.Arbitrary<Case> = fc.record({
+  self: fc.nat(2),
+  preference: fc.constantFrom('Spread', 'NearestFirst'),
+  trafficDistribution: fc.constantFrom(undefined, 'PreferClose', 'PreferTheMoon'),
+  clusters: fc.array(
+    fc.record({
+      zone: place,
+      region: place,
+      endpoints: fc.array(fc.record({ zone: place, isReady: fc.boolean() }), { maxLength: 4 }),
+    }),
+    { minLength: 3, maxLength: 3 },
+  ),
+});
+
+const idOf = (index: number) => ['east', 'west', 'south'][index]!;
+const addressOf = (cluster: number, endpoint: number) => `10.${cluster + 1}.0.${endpoint + 1}`;
+
+function importOf({ trafficDistribution }: Case, type: 'Headless' | 'ClusterSetIP'): ServiceImport {
+  return {
+    apiVersion: 'multicluster.x-k8s.io/v1beta1',
+    kind: 'ServiceImport',
+    metadata: { name: 'db', namespace: 'shop' },
+    spec: {
+      type,
+      ips: type === 'Headless' ? [] : ['243.0.0.7'],
+      ports: [{ name: 'sql', protocol: 'TCP', port: 5432 }],
+      ...(trafficDistribution === undefined ? {} : { trafficDistribution }),
+    },
+  } as ServiceImport;
+}
+
+function slicesOf({ clusters }: Case): EndpointSlice[] {
+  return clusters.map(({ endpoints }, cluster) => ({
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: {
+      name: `db-${idOf(cluster)}`,
+      namespace: 'shop',
+      labels: {
+        'multicluster.kubernetes.io/service-name': 'db',
+        'multicluster.kubernetes.io/source-cluster': idOf(cluster),
+      },
+    },
+    addressType: 'IPv4',
+    ports: [{ name: 'sql', protocol: 'TCP', port: 5432 }],
+    endpoints: endpoints.map(({ zone, isReady }, endpoint) => ({
+      addresses: [addressOf(cluster, endpoint)],
+      conditions: { ready: isReady },
+      ...(zone === '' ? {} : { zone }),
+    })),
+  }));
+}
+
+function localityOf({ preference, clusters }: Case): SetLocality {
+  return { preference, clusters: new Map(clusters.map(({ zone, region }, index) => [idOf(index), { zone, region }])) };
+}
+
+async function byName(given: Case): Promise<string[]> {
+  const clock = { wallMs: () => 0, monotonicMs: () => 0 };
+  const catalog = new Catalog({ clock, cluster: { id: idOf(given.self) } });
+  catalog.setLocality(localityOf(given));
+  catalog.facts.upsertServiceImport(importOf(given, 'Headless'));
+  for (const slice of slicesOf(given)) catalog.facts.upsertEndpointSlice(slice);
+  catalog.setSynced('imports');
+  const answer = await new Asker(catalog).ask('db.shop.svc.clusterset.local A');
+  return answer.startsWith('10.') ? answer.split(', ').sort() : [];
+}
+
+function byKernel(given: Case): string[] {
+  const view = viewOf({
+    ...emptyViewInput,
+    cluster: idOf(given.self),
+    locality: localityOf(given),
+    ranges: [parseRange('243.0.0.0/8')!],
+  });
+  const slices = slicesOf(given).map((slice) => factsOfSlice(slice)!);
+  const { ports } = choose(factsOfImport(importOf(given, 'ClusterSetIP')), slices, view);
+  return ports.flatMap(({ backends }) => backends.map(({ address }) => address)).sort();
+}
+
+function byEnvoy(given: Case): string[] {
+  const { zone, region } = given.clusters[given.self]!;
+  const service = clustersetServiceOf(importOf(given, 'ClusterSetIP'), slicesOf(given));
+  const choice = { from: { cluster: idOf(given.self), zone, region }, locality: localityOf(given) };
+  const [assignment] = clustersetEndpoints(service, 'clusterset.local', choice);
+  const { endpoints } = assignment!.body as unknown as {
+    endpoints: {
+      priority: number;
+      lb_endpoints: { endpoint: { address: { socket_address: { address: string } } } }[];
+    }[];
+  };
+  return endpoints
+    .filter(({ priority }) => priority === 0)
+    .flatMap((group) => group.lb_endpoints.map(({ endpoint }) => endpoint.address.socket_address.address))
+    .sort();
+}
+
+test('one choice: random places, preferences and readiness -> a name, the kernel and Envoy lead to the same endpoints', async () => {
+  let chosen = 0;
+  await fc.assert(
+    fc.asyncProperty(cases, async (given) => {
+      const kernel = byKernel(given);
+      expect(await byName(given)).toEqual(kernel);
+      expect(byEnvoy(given)).toEqual(kernel);
+      chosen += kernel.length;
+    }),
+    { numRuns: 500 },
+  );
+  expect(chosen).toBeGreaterThan(0);
+});
