@@ -70,8 +70,11 @@ export const setFaults: readonly MadeFault[] = [
     says: /it does not answer/,
     doctorExit: 7,
     statusExit: 6,
-    conditions: { of: exported, note: 'the last state at the broker' },
-    make: async ({ set }) => set.broker.kill(),
+    conditions: { of: exported, are: /Ready=Unknown BrokerAway/ },
+    make: async ({ set }) => {
+      set.broker.kill();
+      await set.time.advance(15_000);
+    },
     mend: async ({ set }) => {
       await set.broker.start();
       await set.time.advance(60_000);

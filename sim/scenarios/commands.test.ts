@@ -196,7 +196,7 @@ describe('status and explain', () => {
     expect(status.text).toMatch(
       /^the broker does not answer \(.*\): this is the last known state, and may be outdated$/m,
     );
-    expect(status.text).toMatch(/^east +- +- +stale since /m);
+    expect(status.text).toMatch(/^east +- +- +unknown \(was stale since /m);
     expect(status.text).toMatch(/^shop\/checkout +ClusterSetIP +west +- +as last known$/m);
     expect(status.exitCode).toBe(6);
     const explained = await typed(set, desk, `explain ${key}`);

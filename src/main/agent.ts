@@ -136,6 +136,7 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
         : undefined;
       agent.start();
       await aborted(signal);
+      if (begun.candidate.problem() !== '') await agent.leaveWord();
       await copies.stop();
       renewal?.stop();
       authorities?.stop();

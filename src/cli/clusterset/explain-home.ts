@@ -44,7 +44,7 @@ export async function explainAtHome({ home, key, why }: HomeExplainRequest): Pro
     import: object?.spec,
     clusters: (object === undefined ? [] : clustersOf(object)).map((cluster) => ({
       cluster,
-      lease: describeLease(verdicts.get(cluster)),
+      lease: `unknown (was ${describeLease(verdicts.get(cluster))})`,
     })),
     conditions: serviceExport && (serviceExport.status?.conditions ?? []),
   };

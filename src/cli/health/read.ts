@@ -4,7 +4,7 @@
 import { addressClaimType } from '../../addresses/address-claim.ts';
 import { version } from '../../base/version.ts';
 import { sleep, type World } from '../../base/world.ts';
-import { findMembership, withBroker } from '../../clusterset/explain/consult.ts';
+import { findMembership, greetBroker, withBroker } from '../../clusterset/explain/consult.ts';
 import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
 import { listAll, readSetState } from '../../clusterset/explain/set-state.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
@@ -58,6 +58,9 @@ export interface ReadRequest {
   };
 }
 
+/** A home that hangs is called away after this time: a person waits. */
+const greetingMs = 5_000;
+
 /** A brief lag is no finding: it is checked again after this time. */
 const secondLookMs = 3_000;
 
@@ -75,7 +78,8 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
       listAll<T>(client, type, namespace === undefined ? {} : { namespace }).catch(emptyIfUnknown),
     );
   try {
-    const health = await read('/readyz', () => readHealth(world, access));
+    const greeting = { world, timeoutMs: Math.min(timeoutMs, greetingMs), what: '/readyz', forbidden };
+    const health = await bounded(greeting, () => readHealth(world, access));
     if ('why' in health) return unreachable(request, health.why);
     const membership = await read(`Secret ${systemNamespace}/portolan-broker`, () => findMembership(client));
     const member = 'value' in membership ? membership.value : undefined;
@@ -90,7 +94,7 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
       ownVersion: version,
       server: access.server,
       ...{ health, membership, broker, parts, certificates },
-      federations: await read('federations', () => readFederations(world, client, member)),
+      federations: awayOf(broker) ?? (await read('federations', () => readFederations(world, client, member))),
       exports: await list(serviceExportType),
       policies: await list(serviceExportPolicyType),
       services: await list(serviceType),
@@ -104,6 +108,12 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
   } finally {
     client.close();
   }
+}
+
+/** A broker that did not answer is not asked a second time. */
+function awayOf(broker: Read<BrokerFacts>): { readonly why: string } | undefined {
+  if (!('value' in broker) || broker.value.kind !== 'away') return undefined;
+  return { why: `the broker cannot be asked: ${broker.value.why}` };
 }
 
 type Reader = <T>(what: string, work: () => Promise<T>) => Promise<Read<T>>;
@@ -196,6 +206,7 @@ async function readBroker(
   if (member === undefined) return readAsBroker(home);
   try {
     return await withBroker(world, member, async (broker) => {
+      await greetBroker(broker, member);
       const request = { home, broker, membership: member };
       const state = await readSetState(request);
       const status = await readStatus({ world }, request);

@@ -3,15 +3,20 @@
 
 import type { ClusterStatus } from '../../clusterset/explain/cluster-status.ts';
 import type { ServiceStatus } from '../../clusterset/explain/service-status.ts';
-import { byKey, listAll, readVerdicts } from '../../clusterset/explain/set-state.ts';
+import { byKey, listAll, readAgentNotes } from '../../clusterset/explain/set-state.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
+import { clusterSetDnsName } from '../../clusterset/rules/clusterset-dns.ts';
 import type { LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
+import { type ClusterLocation, readLocality } from '../../clusterset/rules/locality.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import { keyOf } from '../../kube/objects/object.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
 import { readParts } from '../parts.ts';
 import type { Status } from './status-report.ts';
 
@@ -27,14 +32,22 @@ export async function readHomeStatus({ home, membership, why, nowMs }: HomeStatu
   const imports = await listAll<ServiceImport>(home, serviceImportType);
   const exports = byKey(await listAll<ServiceExport>(home, serviceExportType));
   const slices = await listAll<EndpointSlice>(home, endpointSliceType, { labelSelector: sourceClusterLabel });
-  const verdicts = await readVerdicts(home);
+  const { verdicts, brokerAwaySince } = await readAgentNotes(home);
+  const dns = await getOrUndefined<ConfigMap>(home, configMapType, {
+    namespace: systemNamespace,
+    name: clusterSetDnsName,
+  });
+  const places = readLocality(dns ?? {}).clusters;
   const ids = new Set([membership.clusterId, ...verdicts.keys(), ...imports.flatMap(clustersOf)]);
   return {
     clusterset: membership.clusterset,
     broker: membership.server,
     cluster: membership.clusterId,
     brokerProblem: why,
-    clusters: [...ids].sort().map((id) => clusterStatus(id, { imports, slices, memory: verdicts.get(id) })),
+    brokerAwaySince,
+    clusters: [...ids]
+      .sort()
+      .map((id) => clusterStatus(id, { imports, slices, memory: verdicts.get(id), place: places.get(id) })),
     services: imports.map((one) => serviceStatus(one, exports.get(keyOf(one)))),
     refused: [],
     stale: [],
@@ -48,17 +61,18 @@ interface ClusterKnowledge {
   readonly imports: readonly ServiceImport[];
   readonly slices: readonly EndpointSlice[];
   readonly memory: LeaseMemory | undefined;
+  readonly place: ClusterLocation | undefined;
 }
 
-function clusterStatus(id: string, { imports, slices, memory }: ClusterKnowledge): ClusterStatus {
+function clusterStatus(id: string, { imports, slices, memory, place }: ClusterKnowledge): ClusterStatus {
   const theirs = slices.filter(({ metadata }) => metadata.labels?.[sourceClusterLabel] === id);
   const endpoints = theirs.flatMap((slice) => slice.endpoints ?? []);
   return {
     id,
-    region: '',
-    zone: '',
+    region: place?.region ?? '',
+    zone: place?.zone ?? '',
     joinedAt: undefined,
-    lease: memory?.verdict ?? 'alive',
+    lease: 'unknown',
     homeAwaySince: memory?.homeAwaySince,
     memory,
     problem: undefined,
@@ -69,6 +83,8 @@ function clusterStatus(id: string, { imports, slices, memory }: ClusterKnowledge
   };
 }
 
+const noConflicts = 'NoConflicts';
+
 function serviceStatus(object: ServiceImport, serviceExport: ServiceExport | undefined): ServiceStatus {
   const conflict = conditionOf(serviceExport?.status?.conditions, 'Conflict');
   return {
@@ -76,7 +92,8 @@ function serviceStatus(object: ServiceImport, serviceExport: ServiceExport | und
     type: object.spec.type,
     clusters: clustersOf(object),
     excluded: [],
-    conflicts: conflict?.status === 'True' ? conflict.reason.split(',') : [],
+    // Unknown keeps the reason of before.
+    conflicts: (conflict?.reason ?? noConflicts) === noConflicts ? [] : conflict!.reason.split(','),
     import: 'as last known',
   };
 }

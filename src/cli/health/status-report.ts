@@ -17,6 +17,8 @@ export interface Status {
   readonly cluster: string;
   /** Set if the broker did not answer: everything else is what this cluster last knew. */
   readonly brokerProblem: string | undefined;
+  /** RFC 3339: the agent here has had no answer from the broker since then; absent if it did not notice yet, or does not run. */
+  readonly brokerAwaySince?: string | undefined;
   readonly clusters: readonly ClusterStatus[];
   readonly services: readonly ServiceStatus[];
   /** Clusters that are not trusted now, and what that means for what they export. */
@@ -64,7 +66,7 @@ export function statusText(status: JudgedStatus): string[] {
     `clusterset ${status.clusterset} at ${status.broker}, ${isBroker ? 'seen at the broker' : `this cluster is ${status.cluster}`}`,
     ...(status.brokerProblem === undefined
       ? []
-      : [`the broker does not answer (${status.brokerProblem}): this is the last known state, and may be outdated`]),
+      : [`the broker does not answer (${status.brokerProblem}): this is the last known state, ${knownUntil(status)}`]),
     '',
     ...formatTable(
       ['CLUSTER', 'REGION', 'ZONE', 'LEASE', 'RENEWED', 'SERVICES', 'READY'],
@@ -94,6 +96,11 @@ export function statusText(status: JudgedStatus): string[] {
   ];
 }
 
+function knownUntil({ brokerAwaySince }: Status): string {
+  if (brokerAwaySince === undefined) return 'and may be outdated';
+  return `of ${brokerAwaySince}, when the agent here had its last answer`;
+}
+
 function partLines(parts: readonly PartStatus[]): string[] {
   return parts.length === 0 ? [] : ['', ...formatParts(parts)];
 }
@@ -120,7 +127,8 @@ function staleLine({ cluster, why, withdrawn, notReady, kept }: StaleCluster): s
 }
 
 function leaseText({ lease, homeAwaySince, memory, problem, joinedAt }: ClusterStatus, isOld: boolean): string {
-  if (lease === 'stale' || isOld) return describeLease(memory);
+  if (isOld) return `unknown (was ${describeLease(memory)})`;
+  if (lease === 'stale') return describeLease(memory);
   if (problem !== undefined) return 'not readable';
   if (lease === 'home away') return `home away since ${homeAwaySince}`;
   if (joinedAt === undefined) return 'not joined';

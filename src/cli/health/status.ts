@@ -6,6 +6,7 @@ import { consultBroker, findMembership, requireMembership } from '../../clusters
 import { allChecks } from '../../doctor/checks/index.ts';
 import type { Severity } from '../../doctor/codes.ts';
 import { diagnose } from '../../doctor/diagnosis.ts';
+import { ApiError } from '../../kube/objects/api-error.ts';
 import { describeError, exitCodes, exitKindOf } from '../exit-codes.ts';
 import { readOutside } from '../outside.ts';
 import { formatOutput, outputOption, parseOutput } from '../table.ts';
@@ -111,6 +112,8 @@ async function judgedStatuses(deps: ClusterSetDeps, flags: HomeFlags): Promise<J
   );
 }
 
+/** For the first answer of a home. */
+const greetingMs = 5_000;
 /** For reading one home. */
 const checksMsMax = 20_000;
 
@@ -118,7 +121,11 @@ const checksMsMax = 20_000;
 function statusesOf(deps: ClusterSetDeps, flags: HomeFlags): Promise<Status[]> {
   const { world } = deps;
   return withHome(deps, flags, async ({ client: home, server }) => {
-    const present = await findMembership(home).catch(() => undefined);
+    // Refused is an answer; a home that hangs is not waited for.
+    const present = await findMembership(home, { timeoutMs: greetingMs }).catch((error: unknown) => {
+      if (error instanceof ApiError && error.code < 500) return undefined;
+      throw error;
+    });
     if (present === undefined) {
       const sets = await readBrokerStatus(home, server, world.clock.wallMs());
       if (sets.length > 0) return sets;

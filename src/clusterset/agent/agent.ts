@@ -61,6 +61,8 @@ export interface FederationZones {
 export interface Agent {
   /** Returns at once: what is not there yet is waited for. */
   start(): void;
+  /** The broker does not answer and this agent is about to stop for it: writes to the home that what it has is old. */
+  leaveWord(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -70,6 +72,9 @@ const sweepMs = 60_000;
 const upgradeCheckMs = 5_000;
 const carrierCheckMs = 5_000;
 const layoutCheckMs = 5_000;
+const brokerCheckMs = 1_000;
+/** A home that does not take it either does not hold up the end. */
+const leaveWordMsMax = 5_000;
 
 /** Their work depends on which shards count. */
 const merging: readonly ControllerName[] = ['import', 'conditions', 'scribe'];
@@ -104,6 +109,7 @@ export function createAgent(options: AgentOptions): Agent {
       federated.hasSynced ? federated.get(`${membership.clusterset}/${name}`) !== undefined : undefined,
   });
   let restoredMs: number | undefined;
+  let brokerAwaySinceMs: number | undefined;
   const systemNamespace = options.systemNamespace ?? 'portolan-system';
   const homeContact = new HomeContact({ world, log, home, systemNamespace, onChange: () => lease.renewNow() });
   const move = new LayoutMove({
@@ -155,6 +161,7 @@ export function createAgent(options: AgentOptions): Agent {
     hasProxy: () => carriers.hasProxy,
     addressRules: () => policy.rules,
     addressRulesOf: (clusterId) => policy.rulesOf(clusterId),
+    brokerAwaySinceMs: () => brokerAwaySinceMs,
     verdict: (clusterId) => lease.verdict(clusterId),
   };
   const allocator = createAllocator({ home, world, log, claims: copies.claims, holdMs: () => policy.current.holdMs });
@@ -273,6 +280,19 @@ export function createAgent(options: AgentOptions): Agent {
     queues.add(['legacy'], copies.exports.keys());
   }
 
+  function lookAtBroker(): void {
+    const lostMs = lease.brokerLostMs();
+    if ((lostMs === undefined) !== (brokerAwaySinceMs === undefined)) void tellBroker(lostMs);
+  }
+
+  /** Conditions that rest on the broker become Unknown, or known again. */
+  function tellBroker(lostMs: number | undefined): Promise<void> {
+    brokerAwaySinceMs = lostMs === undefined ? undefined : world.clock.wallMs() - lostMs;
+    queues.add(['conditions'], copies.exports.keys());
+    // That it answers again is noted with the renewal that shows it.
+    return brokerAwaySinceMs === undefined ? Promise.resolve() : lease.noteBroker(brokerAwaySinceMs);
+  }
+
   function checkLayout(): void {
     move.check().catch((error: unknown) => log.warn('cannot see which layout members read', { error }));
   }
@@ -316,9 +336,14 @@ export function createAgent(options: AgentOptions): Agent {
       resolverReport.start();
       homeContact.start();
       every(sweepMs, sweep);
+      every(brokerCheckMs, lookAtBroker);
       every(layoutCheckMs, checkLayout);
       every(upgradeCheckMs, upgradesChanged);
       every(carrierCheckMs, () => carriers.look());
+    },
+    leaveWord: async () => {
+      if (brokerAwaySinceMs === undefined) await tellBroker(lease.brokerSilentMs());
+      await Promise.race([queues.whenIdle('conditions'), sleep(world.timers, leaveWordMsMax)]);
     },
     stop: async () => {
       stopping.abort();

@@ -27,6 +27,11 @@ export class ControllerQueues {
     if (queues.length > 0) for (const key of keys) for (const queue of queues) queue.add(key);
   }
 
+  /** Resolves when nothing is left to do for that controller. */
+  async whenIdle(name: ControllerName): Promise<void> {
+    await this.#running.get(name)?.queue.whenIdle();
+  }
+
   /** Resolves when reconciles under way have ended. */
   async stop(): Promise<void> {
     await Promise.all(Array.from(this.#running.values(), (controller) => controller.stop()));

@@ -38,6 +38,7 @@ export function createConditionsController({ context, publication, onOrder }: Co
       cluster: membership.clusterId,
       validity: judgeService(copies.services.get(key), key),
       publication: published,
+      brokerAwaySince: formatted(context.brokerAwaySinceMs()),
       merge: merge?.clusters.concat(merge.excluded).includes(membership.clusterId) ? merge : undefined,
     });
     const present = serviceExport.status?.conditions;
@@ -79,7 +80,7 @@ export function createConditionsController({ context, publication, onOrder }: Co
     before: Condition | undefined,
     after: Condition | undefined,
   ): Promise<void> {
-    if (after === undefined) return;
+    if (after === undefined || isMatterOfBroker(before, after)) return;
     if (before?.status === after.status && before.reason === after.reason) {
       await tellNotes(about, before.message, after);
       return;
@@ -116,4 +117,15 @@ export function createConditionsController({ context, publication, onOrder }: Co
   }
 
   return { reconcile };
+}
+
+function formatted(wallMs: number | undefined): string | undefined {
+  return wallMs === undefined ? undefined : formatTime(wallMs);
+}
+
+/** The broker went away, or is back and nothing bad has come of it: that is no news of each single export. */
+function isMatterOfBroker(before: Condition | undefined, after: Condition): boolean {
+  if (after.status === 'Unknown') return true;
+  const isGood = after.status === (after.type === 'Conflict' ? 'False' : 'True');
+  return before?.status === 'Unknown' && (isGood || before.reason === after.reason);
 }

@@ -6,8 +6,9 @@ import type { World } from '../../base/world.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { apply, replaceWith } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { formatTime } from '../../kube/objects/conditions.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
-import { verdictsName } from '../membership/membership.ts';
+import { brokerNoteKey, verdictsName } from '../membership/membership.ts';
 import type { LeaseRecord } from '../rules/leases/lease-judge.ts';
 import {
   formatLeaseMemory,
@@ -29,6 +30,8 @@ export class VerdictMemory {
   #written = new Map<string, LeaseMemory>();
   /** As it was last read or written. */
   #present: ConfigMap | undefined;
+  #brokerAwaySince: string | undefined;
+  #writing: Promise<void> = Promise.resolve();
 
   constructor(options: VerdictMemoryOptions) {
     this.#options = options;
@@ -39,6 +42,7 @@ export class VerdictMemory {
     const wallMs = world.clock.wallMs();
     const recalled = new Map<string, ReturnType<typeof recallLease>>();
     this.#present = await getOrUndefined<ConfigMap>(home, configMapType, this.#ref());
+    this.#brokerAwaySince = this.#present?.data?.[brokerNoteKey];
     for (const [id, text] of Object.entries(this.#present?.data ?? {})) {
       const memory = parseLeaseMemory(text);
       if (memory === undefined) continue;
@@ -60,14 +64,35 @@ export class VerdictMemory {
     const isSame = next.size === this.#written.size && [...next].every(([id, one]) => this.#written.get(id) === one);
     if (isSame) return;
     try {
-      await this.#write(Object.fromEntries([...next].map(([id, memory]) => [id, formatLeaseMemory(memory)])));
+      await this.#write(next);
       this.#written = next;
     } catch (error) {
       log.warn('lease verdicts not remembered, trying again later', { error });
     }
   }
 
-  async #write(data: Record<string, string>): Promise<void> {
+  /** Written at once, and with each later change. */
+  async noteBroker(awaySinceMs: number | undefined): Promise<void> {
+    const since = awaySinceMs === undefined ? undefined : formatTime(awaySinceMs);
+    if (this.#brokerAwaySince === since) return;
+    this.#brokerAwaySince = since;
+    try {
+      await this.#write(this.#written);
+    } catch (error) {
+      this.#options.log.warn('not written to the home: whether the broker answers', { error });
+    }
+  }
+
+  /** One after the other: both kinds of change go into one object. */
+  #write(memories: ReadonlyMap<string, LeaseMemory>): Promise<void> {
+    const turn = this.#writing.then(() => this.#writeNow(memories));
+    this.#writing = turn.catch(() => {});
+    return turn;
+  }
+
+  async #writeNow(memories: ReadonlyMap<string, LeaseMemory>): Promise<void> {
+    const data = Object.fromEntries([...memories].map(([id, memory]) => [id, formatLeaseMemory(memory)]));
+    if (this.#brokerAwaySince !== undefined) data[brokerNoteKey] = this.#brokerAwaySince;
     const made: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: this.#ref(), data };
     const { object } = await apply<ConfigMap>({
       client: this.#options.home,

@@ -13,6 +13,7 @@ import type { RecordLayout } from '../kinds/cluster-set.ts';
 import { heartbeatType } from '../kinds/heartbeat.ts';
 import { readMemberLease, readMemberLeases } from '../members/read-lease.ts';
 import { hasOlderShards } from '../members/sources.ts';
+import { Contact } from '../rules/leases/contact.ts';
 import type { RenewalTimes } from '../rules/leases/heartbeat-rate.ts';
 import { homeAwayOf, vouchedRevisionOf } from '../rules/leases/home-away.ts';
 import type { JudgingRules } from '../rules/leases/judging.ts';
@@ -48,6 +49,8 @@ export interface LeaseOptions {
 
 /** A renewal that hangs on a dead connection is given up, so that the next one goes another way. */
 const renewalMs = { min: 2000, max: 10_000 };
+/** A broker that restarts is back sooner. */
+const brokerLostMsMin = 8_000;
 /** After a failure we are in a hurry, for the others count the time; but a broker that stays away is not asked as fast. */
 const hurryMs = 500;
 /** Renewals come a little early, by chance: members that begin together do not stay together. */
@@ -64,6 +67,7 @@ export class LeaseController {
   readonly #heartbeat: OwnLease;
   readonly #lease: OwnLease;
   readonly #renewals = new OwnRenewals();
+  readonly #broker: Contact;
   readonly #told = new Map<string, LeaseVerdict>();
   /** Leases of members that are reported as silent, as read since. */
   readonly #readTokens = new Map<string, string>();
@@ -82,6 +86,8 @@ export class LeaseController {
   constructor(options: LeaseOptions) {
     this.#options = options;
     this.#failureLines = new LogBudget(options.world.clock, { linesMax: 1, perMs: 60_000 });
+    const boundMs = () => Math.max(brokerLostMsMin, 2 * options.times().renewMs);
+    this.#broker = new Contact({ boundMs, nowMs: options.world.clock.monotonicMs() });
     this.#judge = new LeaseJudge(() => this.#patient.judgeBy(options.times(), options.world.clock.monotonicMs()));
     this.#memory = new VerdictMemory({ ...options, namespace: options.systemNamespace });
     this.#seat = new JudgeSeat({
@@ -143,6 +149,21 @@ export class LeaseController {
     void this.#round();
   }
 
+  /** For how long the broker has not answered, once it counts as away; undefined before. */
+  brokerLostMs(): number | undefined {
+    return this.#broker.lostMs(this.#options.world.clock.monotonicMs());
+  }
+
+  /** Since the broker's last answer, whether it counts as away or not. */
+  brokerSilentMs(): number {
+    return this.#broker.silentMs(this.#options.world.clock.monotonicMs());
+  }
+
+  /** Keeps in the home since when the broker is away, for people who ask there. */
+  noteBroker(awaySinceMs: number): Promise<void> {
+    return this.#memory.noteBroker(awaySinceMs);
+  }
+
   /** The last published verdict: a caller that acted on an unpublished one would miss its withdrawal. */
   verdict(clusterId: string): LeaseVerdict {
     return this.#told.get(clusterId) ?? 'alive';
@@ -163,15 +184,20 @@ export class LeaseController {
     if (this.#isStopped) return;
     const { world, log, times } = this.#options;
     let waitMsMax = Number.POSITIVE_INFINITY;
+    this.#broker.asked(world.clock.monotonicMs());
     try {
       await this.#renew();
       this.#failures = 0;
       const nowMs = world.clock.monotonicMs();
+      this.#broker.answered(nowMs);
+      // An earlier run may have left it too.
+      void this.#memory.noteBroker(undefined);
       this.#judge.ownRenewed(nowMs);
       this.#seat.ownRenewed(nowMs);
     } catch (error) {
       waitMsMax = Math.min(times().renewMs / 2, hurryMs * 2 ** Math.min(this.#failures, 10));
       this.#failures += 1;
+      this.#broker.failed();
       this.#judge.ownRenewalFailed();
       this.#seat.ownRenewalFailed();
       const fields = this.#failureLines.take();
@@ -274,7 +300,7 @@ export class LeaseController {
   }
 
   #limit(): { timeoutMs: number } {
-    return { timeoutMs: Math.min(renewalMs.max, Math.max(renewalMs.min, 2 * this.#options.times().renewMs)) };
+    return { timeoutMs: Math.min(renewalMs.max, Math.max(renewalMs.min, this.#options.times().renewMs)) };
   }
 
   /** Our watch may be behind: before a member is called dead, its lease is read once more. */

@@ -47,5 +47,7 @@ export interface AgentContext {
   readonly addressRules: () => AddressRules;
   /** The same, with the ranges that the named cluster joined with. */
   readonly addressRulesOf: (clusterId: string) => AddressRules;
+  /** Wall time of the broker's last answer; undefined while it answers. */
+  readonly brokerAwaySinceMs: () => number | undefined;
   readonly verdict: (clusterId: string) => LeaseVerdict;
 }

@@ -14,9 +14,9 @@ export interface ClusterStatus {
   readonly joinedAt: string | undefined;
   /**
    * Silent: not renewed within its time, and not yet judged by the agent here. Home away: its agent renews and gets no answer
-   * from its home; stale when that lasts.
+   * from its home; stale when that lasts. Unknown: the broker cannot be asked.
    */
-  readonly lease: 'alive' | 'home away' | 'silent' | 'stale' | 'none';
+  readonly lease: 'alive' | 'home away' | 'silent' | 'stale' | 'none' | 'unknown';
   /** RFC 3339, by the clock of that cluster; undefined if its home answers its agent. */
   readonly homeAwaySince: string | undefined;
   /** Since when it is stale, until when it is held down; absent if it lives and has not been away lately. */

@@ -3,7 +3,7 @@
 import { errorText } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
-import { type Client, createClient } from '../../kube/client/client.ts';
+import { type Client, createClient, type RequestOptions } from '../../kube/client/client.ts';
 import { ApiError, isForbidden, isUnauthorized } from '../../kube/objects/api-error.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
@@ -12,8 +12,8 @@ import { type MembershipRecord, membershipSecretName, readMembership } from '../
 
 export const membershipRef = { namespace: systemNamespace, name: membershipSecretName };
 
-export async function findMembership(home: Client): Promise<MembershipRecord | undefined> {
-  const secret = await getOrUndefined<Secret>(home, secretType, membershipRef);
+export async function findMembership(home: Client, options?: RequestOptions): Promise<MembershipRecord | undefined> {
+  const secret = await getOrUndefined<Secret>(home, secretType, membershipRef, options);
   return secret && readMembership(secret);
 }
 
@@ -56,6 +56,15 @@ export async function withBroker<T>(
   }
 }
 
+/** A broker that hangs is called away after this time: a person waits. */
+const greetingMs = 5_000;
+
+/** One small read. Throws if the broker does not answer, or does not know this cluster. */
+export async function greetBroker(broker: Client, { clusterset }: Pick<MembershipRecord, 'clusterset'>): Promise<void> {
+  const ref = { namespace: clusterset, name: clusterset };
+  await getOrUndefined(broker, clusterSetType, ref, { timeoutMs: greetingMs });
+}
+
 export interface Consultation<T> {
   readonly world: World;
   readonly membership: MembershipRecord;
@@ -69,7 +78,7 @@ export async function consultBroker<T>({ world, membership, run, away }: Consult
   const { clusterset, clusterId, server } = membership;
   return withBroker(world, membership, async (broker) => {
     try {
-      await getOrUndefined(broker, clusterSetType, { namespace: clusterset, name: clusterset });
+      await greetBroker(broker, membership);
     } catch (error) {
       if (isUnauthorized(error) || isForbidden(error)) {
         throw new Error(

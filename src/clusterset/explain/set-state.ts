@@ -17,7 +17,7 @@ import type { ClusterSet } from '../kinds/cluster-set.ts';
 import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
-import { type MembershipRecord, verdictsName } from '../membership/membership.ts';
+import { brokerNoteKey, type MembershipRecord, verdictsName } from '../membership/membership.ts';
 import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
 import { type LeaseMemory, parseLeaseMemory } from '../rules/leases/lease-memory.ts';
 import { legacyOrigin, legacyShardSpec } from '../rules/legacy-import.ts';
@@ -64,6 +64,17 @@ export async function readSetState(request: SetStateRequest): Promise<SetState> 
 
 /** By cluster id. The agent's verdict counts here, whether its reasons still hold or not. */
 export async function readVerdicts(home: Client): Promise<Map<string, LeaseMemory>> {
+  return (await readAgentNotes(home)).verdicts;
+}
+
+export interface AgentNotes {
+  readonly verdicts: Map<string, LeaseMemory>;
+  /** RFC 3339: the agent has had no answer from the broker since then; undefined if it has, or did not notice yet. */
+  readonly brokerAwaySince: string | undefined;
+}
+
+/** What the agent of a cluster keeps in its home for people. */
+export async function readAgentNotes(home: Client): Promise<AgentNotes> {
   const found = await getOrUndefined<ConfigMap>(home, configMapType, {
     namespace: systemNamespace,
     name: verdictsName,
@@ -73,7 +84,7 @@ export async function readVerdicts(home: Client): Promise<Map<string, LeaseMemor
     const memory = parseLeaseMemory(text);
     if (memory !== undefined) memories.set(id, memory);
   }
-  return memories;
+  return { verdicts: memories, brokerAwaySince: found?.data?.[brokerNoteKey] };
 }
 
 interface MemberRequest {

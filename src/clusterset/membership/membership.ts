@@ -18,6 +18,8 @@ export const leavingAnnotation = 'portolan.dev/leaving';
 
 /** Where agents keep what they last judged of other members' leases, in the system namespace. */
 export const verdictsName = 'portolan-lease-verdicts';
+/** In it, beside the ids of clusters: since when the broker does not answer, RFC 3339. */
+export const brokerNoteKey = '_broker-away-since';
 
 export interface MembershipRecord {
   readonly clusterset: string;

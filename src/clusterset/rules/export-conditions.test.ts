@@ -32,6 +32,19 @@ describe('export conditions', () => {
     expect(said({})).toEqual({ Valid: 'True/Valid', Ready: 'True/Exported', Conflict: 'False/NoConflicts' });
   });
 
+  test('export conditions: the broker is away -> what rests on it is Unknown and says since when, faults of this cluster stay', () => {
+    const away = { brokerAwaySince: '2026-01-01T00:00:00Z' };
+    expect(said(away)).toEqual({ Valid: 'True/Valid', Ready: 'Unknown/BrokerAway', Conflict: 'Unknown/NoConflicts' });
+    expect(conditionsOf(away)[1]?.message).toBe(
+      'the broker has not answered since 2026-01-01T00:00:00Z; before that: exported to the clusterset',
+    );
+    expect(said({ ...away, publication: { kind: 'failed', message: 'no room' } })['Ready']).toBe('False/Failed');
+    const nothing = { kind: 'published', notes: [], readyCount: 0, refused: [] } as const;
+    expect(said({ ...away, publication: nothing })['Ready']).toBe('False/NoReadyEndpoints');
+    const validity = { kind: 'invalid', reason: 'NoService', message: 'none' } as const;
+    expect(said({ ...away, validity })).toEqual(said({ validity }));
+  });
+
   test('export conditions: endpoints refused, or none ready -> reasons of their own, and not ready with nothing usable', () => {
     const refused = ['endpoint 10.9.0.1 refused: it lies outside'];
     const ready = (readyCount: number, some: string[]) =>

@@ -44,6 +44,8 @@ export interface ExportFacts {
   readonly publication: Publication;
   /** Merge of all clusters' shards; undefined while none is known. */
   readonly merge: MergeWithConflicts | undefined;
+  /** RFC 3339: the broker has not answered since then, so all that is known from it is as old. */
+  readonly brokerAwaySince?: string | undefined;
 }
 
 /** A Service that is being deleted still exists: its endpoints drain until it is gone. */
@@ -95,7 +97,18 @@ export function isAboutLimit(
 
 /** Always the same three, in the same order. */
 export function exportConditions(facts: ExportFacts): WantedCondition[] {
-  return [validCondition(facts.validity), readyCondition(facts), conflictCondition(facts)];
+  const fromBroker = [readyCondition(facts), conflictCondition(facts)];
+  return [validCondition(facts.validity), ...fromBroker.map((one) => remembered(one, facts))];
+}
+
+/** What was true when the broker answered last may be so no longer. A fault that lies in this cluster is still one. */
+function remembered(condition: WantedCondition, { validity, brokerAwaySince }: ExportFacts): WantedCondition {
+  const { type, status, message } = condition;
+  if (brokerAwaySince === undefined || validity.kind === 'invalid') return condition;
+  if (type === 'Ready' && status !== 'True') return condition;
+  const reason = type === 'Ready' ? 'BrokerAway' : condition.reason;
+  const before = `the broker has not answered since ${brokerAwaySince}; before that: `;
+  return { type, status: 'Unknown', reason, message: clipText(`${before}${message}`, messageLengthMax) };
 }
 
 function validCondition(validity: ExportValidity): WantedCondition {

@@ -88,7 +88,13 @@ function cellOf(watch: HomeWatch, { status }: ServiceExport, key: string): Expor
   const ready = conditionOf(status?.conditions, 'Ready');
   const isConflict = conflict?.status === 'True';
   const standing =
-    ready?.status === 'False' ? 'failed' : isConflict ? 'conflict' : ready === undefined ? 'unknown' : 'ok';
+    ready?.status === 'False'
+      ? 'failed'
+      : isConflict
+        ? 'conflict'
+        : ready === undefined || ready.status === 'Unknown'
+          ? 'unknown'
+          : 'ok';
   return { cluster, ready: readyIn(watch, key, undefined), standing, differs: isConflict ? [conflict.reason] : [] };
 }
 
@@ -115,6 +121,8 @@ function standingOf(exporters: readonly ExporterCell[], conflicts: number): Pick
   const stale = exporters.filter((one) => one.standing === 'stale').map(({ cluster }) => cluster);
   if (serving.length === 0 && stale.length > 0)
     return { standing: 'stale', says: `no sign of life of ${stale.join(', ')}` };
+  if (serving.length === 0 && exporters.some((one) => one.standing === 'unknown'))
+    return { standing: 'unknown', says: 'not known whether it is offered' };
   if (serving.length === 0) return { standing: 'failed', says: 'no cluster offers it' };
   if (serving.every(({ ready }) => ready === 0)) return { standing: 'failed', says: 'no ready endpoint' };
   const without = stale.length === 0 ? '' : `, without ${stale.join(', ')}`;

@@ -27,9 +27,13 @@ export class Contact {
     this.#askedMs = undefined;
   }
 
+  silentMs(nowMs: number): number {
+    return nowMs - this.#answeredMs;
+  }
+
   /** For how long nothing was answered, once the server counts as lost; undefined before. */
   lostMs(nowMs: number): number | undefined {
-    const silentMs = nowMs - this.#answeredMs;
+    const silentMs = this.silentMs(nowMs);
     if (silentMs < this.#boundMs()) return undefined;
     const isWaiting = this.#askedMs !== undefined && nowMs - this.#askedMs >= waitingMs;
     return this.#failures >= 2 || (this.#failures === 1 && isWaiting) ? silentMs : undefined;
