@@ -2,19 +2,21 @@
 
 import { afterEach, expect, test } from 'vitest';
 import { addImport, startXdsTest, type XdsTest } from '../../test/support/xds.ts';
-import { clusters, node, type Stream } from '../../test/support/xds-stream.ts';
+import { clusters, local, node, type Stream } from '../../test/support/xds-stream.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
 import { formatMicroTime, type Lease, leaseType } from '../kube/objects/lease.ts';
 import { namespace } from '../peering/testing/edge/memory-home.ts';
+
+import type { XdsRoleOptions } from './xds.ts';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-async function start(): Promise<XdsTest> {
-  const made = await startXdsTest();
+async function start(changes: Partial<XdsRoleOptions> = {}): Promise<XdsTest> {
+  const made = await startXdsTest(changes);
   closing.push(() => made.stop());
   return made;
 }
@@ -23,6 +25,23 @@ async function proxyOf(xds: XdsTest, id: string): Promise<Stream> {
   const stream = await xds.proxy(id);
   closing.push(() => stream.close());
   return stream;
+}
+
+async function programmed(xds: XdsTest, name: string) {
+  const object = await xds.client.get<ServiceImport>(serviceImportType, { namespace: 'shop', name });
+  return object.status?.conditions?.find(({ type }) => type === 'Programmed');
+}
+
+/** Refuses the cluster of a service; the stream stays open. */
+async function refuse(stream: Stream, id: string, service: string): Promise<void> {
+  stream.send({ ...node(id), ...clusters, resource_names_subscribe: [portName(service)] });
+  for (;;) {
+    const { nonce, type_url, resources } = await stream.next();
+    const isBad = JSON.stringify(resources).includes(portName(service)) && type_url === clusters.type_url;
+    const error_detail = { code: 13, message: 'no such thing' };
+    stream.send({ type_url, response_nonce: nonce, ...(isBad && { error_detail }) });
+    if (isBad) return;
+  }
 }
 
 const portName = (name: string) => `${name}.shop.svc.clusterset.local:80`;
@@ -134,6 +153,56 @@ test('xds: a process that does not lead reports a refusal in its Lease -> the le
   expect(await programmed()).toBeUndefined();
   await xds.client.create(leaseType, lease(nowMs));
   expect(await until(programmed)).toMatchObject({ status: 'False', message: 'proxy sidecar~east~far refused it' });
+});
+
+test('xds: a proxy that refused something leaves -> its refusal counts until it may be back, then the condition is taken back', async () => {
+  const xds = await start({ refusalsKeptMs: 1500 });
+  await addImport(xds.client, { name: 'checkout', port: 80 });
+  await until(async () => (xds.role.service.book.clusterset.get('cluster', portName('checkout')) ? true : undefined));
+  const stream = await proxyOf(xds, 'sidecar~east~web');
+  await refuse(stream, 'sidecar~east~web', 'checkout');
+  expect(await until(() => programmed(xds, 'checkout'))).toMatchObject({ status: 'False' });
+  stream.close();
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(await programmed(xds, 'checkout')).toMatchObject({ status: 'False' });
+  await until(async () => ((await programmed(xds, 'checkout'))?.status === 'True' ? true : undefined));
+  expect(await xds.metrics.text()).toContain('portolan_xds_refused_resources 0');
+});
+
+test('xds: a process that led before has written a condition, and nobody refuses anything -> the next one takes it back', async () => {
+  const xds = await start({ refusalsKeptMs: 500 });
+  await addImport(xds.client, { name: 'checkout', port: 80 });
+  const present = await xds.client.get<ServiceImport>(serviceImportType, { namespace: 'shop', name: 'checkout' });
+  const lastTransitionTime = '2026-01-01T00:00:00Z';
+  const left = {
+    type: 'Programmed',
+    status: 'False',
+    reason: 'RefusedByProxy',
+    message: 'long gone',
+    lastTransitionTime,
+  };
+  const status = { ...present.status, conditions: [left] } as ServiceImport['status'];
+  await xds.client.updateStatus<ServiceImport>(serviceImportType, { ...present, status });
+  await xds.restart();
+  await until(async () => ((await programmed(xds, 'checkout'))?.status === 'True' ? true : undefined));
+});
+
+test('xds: a client of the local socket refuses a resource -> shown in status, and no condition says so; nor does it spoil a proxy of that name', async () => {
+  const xds = await start();
+  for (const name of ['checkout', 'other']) await addImport(xds.client, { name, port: 80 });
+  await until(async () => (xds.role.service.book.clusterset.get('cluster', portName('other')) ? true : undefined));
+  const stranger = local(xds.socket);
+  closing.push(() => stranger.close());
+  await refuse(stranger, 'grpc~east~app', 'checkout');
+  await until(async () => (xds.role.service.proxies.reports()[0]?.refused.length === 1 ? true : undefined));
+  expect(xds.role.service.proxies.reports()).toMatchObject([{ id: 'grpc~east~app', isIdentified: false }]);
+  // What a proxy with a certificate refuses afterwards is there, so there was time for both.
+  await refuse(await proxyOf(xds, 'sidecar~east~web'), 'sidecar~east~web', 'other');
+  await until(() => programmed(xds, 'other'));
+  expect(await programmed(xds, 'checkout')).toBeUndefined();
+  const known = await proxyOf(xds, 'grpc~east~app');
+  known.send({ ...node('grpc~east~app'), ...clusters, resource_names_subscribe: [portName('checkout')] });
+  expect(JSON.stringify(await known.next())).toContain(portName('checkout'));
 });
 
 async function until<T>(look: () => Promise<T | undefined>): Promise<T> {

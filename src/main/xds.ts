@@ -68,6 +68,8 @@ export interface XdsRoleOptions {
   readonly plugins?: Plugins;
   /** How long a renewed certificate of a proxy lasts. */
   readonly proxyCertificateMs?: number;
+  /** How long refusals of a proxy that is away count. */
+  readonly refusalsKeptMs?: number;
 }
 
 export interface XdsRole {
@@ -92,7 +94,7 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
   const parts = new Parts(log);
   let clusterset: ClustersetSource | undefined;
   const service = new XdsService({
-    ...{ world, log, metrics, cluster },
+    ...{ world, log, metrics, cluster, refusalsKeptMs: options.refusalsKeptMs },
     place: () => {
       const known = clusterset?.locality().clusters.get(cluster);
       return { cluster, zone: known?.zone ?? options.zone ?? '', region: known?.region ?? options.region ?? '' };
@@ -210,7 +212,7 @@ function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; w
   const { world, log, home, namespace, service, parts, withheld } = options;
   const identity = world.random.uuid().slice(0, 8);
   const machine = hostname();
-  const own = () => complaintsOf(service, withheld);
+  const own = () => complaintsOf(service, withheld, world.clock.monotonicMs());
   const lease = keepPartLease({
     ...{ client: home, world, log, namespace, id: machine, node: machine },
     part: 'xds',
@@ -235,13 +237,16 @@ function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; w
       const counts = (one: Lease) =>
         one.spec?.holderIdentity !== lease.holder && partState(one, world.clock.wallMs()).kind === 'reported';
       const complaints = () => [...own(), ...[...leases.values()].filter(counts).flatMap(complaintsIn)];
-      const writer = new ConditionWriter({ home, world, log, complaints });
+      const writer = new ConditionWriter({ home, world, log, namespace, complaints });
       const wake = () => writer.wake();
       const sources = [service.onRefusals(wake), withheld.onChange(wake), leases.on(wake), () => leases.stop()];
       leases.start();
       writer.wake();
+      // Proxies of a process that led before come back within that time, and refuse again what they refused.
+      const adoption = world.timers.after(service.refusalsKeptMs, () => void writer.adopt());
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
       for (const off of sources) off();
+      adoption.cancel();
       writer.stop();
     },
   });
@@ -249,8 +254,8 @@ function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; w
   return lease;
 }
 
-function* complaintsOf(service: XdsService, withheld: WithheldBook): Iterable<Complaint> {
-  for (const { id, refused } of service.proxies.reports()) {
+function* complaintsOf(service: XdsService, withheld: WithheldBook, nowMs: number): Iterable<Complaint> {
+  for (const { id, refused } of service.proxies.refusing(nowMs)) {
     for (const { causes, type, name, message } of refused) {
       const text = `proxy ${id} refused ${type} ${name}: ${message}`;
       for (const cause of causes) yield { cause, reason: 'RefusedByProxy', message: text };

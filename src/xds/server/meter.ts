@@ -22,8 +22,9 @@ export function measureXds(metrics: Metrics, proxies: Proxies, clock: Clock): Xd
   });
   metrics.gauge({
     name: 'xds_refused_resources',
-    help: 'Resources that a proxy refused and holds at an older version.',
-    collect: (gauge) => gauge.set(proxies.reports().reduce((sum, { refused }) => sum + refused.length, 0)),
+    help: 'Resources that a connected proxy with a certificate refused and holds at an older version.',
+    collect: (gauge) =>
+      gauge.set(proxies.refusing(clock.monotonicMs()).reduce((sum, { refused }) => sum + refused.length, 0)),
   });
   metrics.certificateEnd('xds-proxy', () => proxies.firstEndMs());
   metrics.gauge({

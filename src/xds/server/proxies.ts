@@ -1,5 +1,6 @@
 // The proxies that are or were connected: what each refused, for as long as it may come back. Bounded: of those that are
-// away the longest away is forgotten first.
+// away the longest away is forgotten first. Refusals count against objects while a proxy with a certificate is connected,
+// and for the time in which one comes back.
 
 import { formatTime } from '../../kube/objects/conditions.ts';
 import type { EndingCertificate } from '../identity/ending-certificates.ts';
@@ -18,6 +19,10 @@ export interface ProxyStreamState {
 export interface ProxyRecord {
   readonly id: string;
   readonly role: ProxyRole;
+  /** By a certificate; anybody who may use the local socket can claim any id there. */
+  readonly isIdentified: boolean;
+  /** When its last stream ended, on the monotonic clock; undefined while it has one. */
+  leftMs: number | undefined;
   userAgent: string;
   /** Lifetime of its newest certificate; undefined on the local socket. */
   life: Life | undefined;
@@ -29,6 +34,7 @@ export interface ProxyReport {
   readonly id: string;
   readonly role: ProxyRole;
   readonly isConnected: boolean;
+  readonly isIdentified: boolean;
   readonly userAgent: string;
   readonly streams: readonly { readonly variant: Variant; readonly sinceMs: number }[];
   /** Resources it holds, and those it has not answered for yet. */
@@ -47,36 +53,49 @@ export interface RefusedResource {
   readonly causes: readonly Cause[];
 }
 
+/** Of those with a certificate, and as many of the others. */
 const awayMax = 1000;
+/** Envoy tries again within half a minute. */
+export const refusalsKeptMsDefault = 60_000;
 
 export class Proxies {
   readonly #records = new Map<string, ProxyRecord>();
+  readonly #refusalsKeptMs: number;
+
+  constructor(refusalsKeptMs: number) {
+    this.#refusalsKeptMs = refusalsKeptMs;
+  }
 
   get connected(): number {
     return [...this.#records.values()].filter(({ streams }) => streams.size > 0).length;
   }
 
-  record(id: string, role: ProxyRole): ProxyRecord {
-    let record = this.#records.get(id);
+  record({ id, role, isIdentified }: Pick<ProxyRecord, 'id' | 'role' | 'isIdentified'>): ProxyRecord {
+    const key = keyOf({ id, isIdentified });
+    let record = this.#records.get(key);
     if (record === undefined) {
-      record = { id, role, userAgent: '', life: undefined, refusals: new Map(), streams: new Set() };
-      this.#records.set(id, record);
+      const empty = { userAgent: '', life: undefined, leftMs: undefined, refusals: new Map(), streams: new Set() };
+      record = { id, role, isIdentified, ...empty } as ProxyRecord;
+      this.#records.set(key, record);
       this.#forgetSome();
     }
+    record.leftMs = undefined;
     return record;
   }
 
   /** The longest away stands first. */
-  left(record: ProxyRecord): void {
+  left(record: ProxyRecord, nowMs: number): void {
     if (record.streams.size > 0) return;
-    this.#records.delete(record.id);
-    this.#records.set(record.id, record);
+    record.leftMs = nowMs;
+    const key = keyOf(record);
+    this.#records.delete(key);
+    this.#records.set(key, record);
     this.#forgetSome();
   }
 
   /** It got a new certificate, which its next connection will show. */
   renewed(id: string, life: Life): void {
-    const record = this.#records.get(id);
+    const record = this.#records.get(keyOf({ id, isIdentified: true }));
     if (record !== undefined) record.life = life;
   }
 
@@ -95,17 +114,34 @@ export class Proxies {
     return ends.length === 0 ? undefined : Math.min(...ends);
   }
 
+  /** Those whose refusals count against objects. */
+  refusing(nowMs: number): ProxyReport[] {
+    const counts = ({ isIdentified, refusals, leftMs = nowMs }: ProxyRecord) =>
+      isIdentified && refusals.size > 0 && nowMs - leftMs < this.#refusalsKeptMs;
+    return reportsOf([...this.#records.values()].filter(counts));
+  }
+
   reports(): ProxyReport[] {
-    return [...this.#records.values()].map(reportOf).sort((one, other) => (one.id < other.id ? -1 : 1));
+    return reportsOf([...this.#records.values()]);
   }
 
   #forgetSome(): void {
-    const away = [...this.#records.values()].filter(({ streams }) => streams.size === 0);
-    for (const { id } of away.slice(0, Math.max(0, away.length - awayMax))) this.#records.delete(id);
+    for (const kind of [true, false]) {
+      const away = [...this.#records.values()].filter((one) => one.isIdentified === kind && one.streams.size === 0);
+      for (const one of away.slice(0, Math.max(0, away.length - awayMax))) this.#records.delete(keyOf(one));
+    }
   }
 }
 
-function reportOf({ id, role, userAgent, life, refusals, streams }: ProxyRecord): ProxyReport {
+function keyOf({ id, isIdentified }: Pick<ProxyRecord, 'id' | 'isIdentified'>): string {
+  return isIdentified ? id : `local ${id}`;
+}
+
+function reportsOf(records: readonly ProxyRecord[]): ProxyReport[] {
+  return records.map(reportOf).sort((one, other) => (one.id < other.id ? -1 : 1));
+}
+
+function reportOf({ id, role, isIdentified, userAgent, life, refusals, streams }: ProxyRecord): ProxyReport {
   const holds = Object.fromEntries(xdsTypes.map((type) => [type, 0])) as Record<XdsType, number>;
   let inFlight = 0;
   for (const { session } of streams) {
@@ -120,6 +156,7 @@ function reportOf({ id, role, userAgent, life, refusals, streams }: ProxyRecord)
     role,
     userAgent,
     isConnected: streams.size > 0,
+    isIdentified,
     streams: [...streams].map(({ variant, sinceMs }) => ({ variant, sinceMs })),
     holds,
     inFlight,

@@ -109,7 +109,8 @@ export class ProxyStream implements CallHandlers {
     const place = this.#context.placeOf({ zone: node.zone, region: node.region });
     const isClustersetProxied = node.metadata['clusterset'] === 'proxied';
     const { view, release } = book.open({ proxy: admitted.identity, place, isClustersetProxied });
-    const record = proxies.record(node.id, role);
+    const isIdentified = this.#call.caller.identity !== undefined;
+    const record = proxies.record({ id: node.id, role, isIdentified });
     record.userAgent = node.userAgent.slice(0, 100);
     record.life = this.#call.caller.life;
     const { variant, type } = this.#method;
@@ -136,7 +137,8 @@ export class ProxyStream implements CallHandlers {
       ending?.cancel();
       release();
       record.streams.delete(state);
-      proxies.left(record);
+      proxies.left(record, world.clock.monotonicMs());
+      if (record.streams.size === 0 && record.refusals.size > 0) this.#context.onLeft();
     };
     return { session, record, close };
   }

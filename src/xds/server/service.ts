@@ -11,7 +11,7 @@ import type { ProxyCaller } from '../identity/proxy-identity.ts';
 import { ViewBook } from '../view/view-book.ts';
 import { measureXds, type XdsMeter } from './meter.ts';
 import { methodOf } from './methods.ts';
-import { Proxies } from './proxies.ts';
+import { Proxies, refusalsKeptMsDefault } from './proxies.ts';
 import { ProxyStream } from './proxy-stream.ts';
 import type { Pumped, StreamContext } from './stream-context.ts';
 
@@ -22,20 +22,26 @@ export interface XdsServiceOptions {
   readonly cluster: string;
   /** Where the cluster is, for proxies that say less. */
   readonly place: () => Place;
+  readonly refusalsKeptMs?: number;
 }
 
 export class XdsService {
   readonly book = new ViewBook();
-  readonly proxies = new Proxies();
+  readonly proxies: Proxies;
+  /** How long refusals of a proxy that is away count. */
+  readonly refusalsKeptMs: number;
   readonly meter: XdsMeter;
   readonly #options: XdsServiceOptions;
   readonly #context: StreamContext;
   readonly #waiting = new Set<Pumped>();
   readonly #listeners = new Set<() => void>();
   #timer: Timer | undefined;
+  #expiry: Timer | undefined;
 
   constructor(options: XdsServiceOptions) {
     this.#options = options;
+    this.refusalsKeptMs = options.refusalsKeptMs ?? refusalsKeptMsDefault;
+    this.proxies = new Proxies(this.refusalsKeptMs);
     this.meter = measureXds(options.metrics, this.proxies, options.world.clock);
     const lines = new LogBudget(options.world.clock);
     const warn = (text: string, fields: Readonly<Record<string, unknown>>) => {
@@ -59,6 +65,15 @@ export class XdsService {
         this.#changed();
       },
       onRecovered: () => this.#changed(),
+      onLeft: () => {
+        this.#expiry ??= options.world.timers.after(this.refusalsKeptMs, () => {
+          this.#expiry = undefined;
+          this.#changed();
+          // One that left meanwhile has time of its own.
+          if (this.proxies.refusing(options.world.clock.monotonicMs()).some(({ isConnected }) => !isConnected))
+            this.#context.onLeft();
+        });
+      },
       onTurnedAway: (reason) => warn('a proxy was turned away', { reason }),
     };
   }
@@ -77,6 +92,7 @@ export class XdsService {
 
   stop(): void {
     this.#timer?.cancel();
+    this.#expiry?.cancel();
   }
 
   #changed(): void {

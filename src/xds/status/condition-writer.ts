@@ -14,12 +14,13 @@ import { peerType } from '../../peering/kinds/peer.ts';
 import { peerExportType } from '../../peering/kinds/peer-export.ts';
 import { peerServiceType } from '../../peering/kinds/peer-service.ts';
 import type { Cause } from '../resource.ts';
-import { type Complaint, conditionsOf, inOrder } from './verdicts.ts';
+import { type Complaint, causeKey, conditionsOf, conditionType, inOrder } from './verdicts.ts';
 
 export interface ConditionWriterOptions {
   readonly home: Client;
   readonly world: Pick<World, 'clock' | 'timers'>;
   readonly log: Log;
+  readonly namespace: string;
   readonly complaints: () => Iterable<Complaint>;
 }
 
@@ -27,14 +28,9 @@ interface WithStatus extends KubernetesObject {
   status?: { conditions?: Condition[] };
 }
 
-const types: readonly ResourceType[] = [
-  serviceImportType,
-  serviceType,
-  peerType,
-  peerExportType,
-  peerServiceType,
-  meshExternalServiceType,
-];
+const everywhere: readonly ResourceType[] = [serviceImportType, serviceType, peerExportType];
+const inSystem: readonly ResourceType[] = [peerType, peerServiceType, meshExternalServiceType];
+const types: readonly ResourceType[] = [...everywhere, ...inSystem];
 const soonMs = 100;
 const againMs = 5000;
 
@@ -59,9 +55,32 @@ export class ConditionWriter {
     });
   }
 
+  /** Takes over the conditions that a process wrote which led before: those without a complaint are taken back. */
+  async adopt(): Promise<void> {
+    try {
+      for (const type of types) await this.#adoptType(type);
+    } catch (error) {
+      this.#options.log.warn('conditions of an earlier process were not read', { error: errorText(error) });
+    }
+    this.wake();
+  }
+
   stop(): void {
     this.#isStopped = true;
     this.#timer?.cancel();
+  }
+
+  async #adoptType(type: ResourceType): Promise<void> {
+    const { home, namespace: system } = this.#options;
+    const where = inSystem.includes(type) ? { namespace: system } : {};
+    for await (const { items } of home.listPaged<WithStatus>(type, where)) {
+      for (const { metadata, status } of items) {
+        const isRefused = status?.conditions?.some((one) => one.type === conditionType && one.status === 'False');
+        const cause: Cause = { at: 'home', kind: type.kind, namespace: metadata.namespace ?? '', name: metadata.name };
+        const key = causeKey(cause);
+        if (isRefused && !this.#written.has(key)) this.#written.set(key, { cause, text: '' });
+      }
+    }
   }
 
   async #write(): Promise<void> {
