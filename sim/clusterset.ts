@@ -25,6 +25,8 @@ export interface SimClusterSetOptions {
   readonly onRequest?: (home: string, user: string, attributes: Attributes) => void;
   /** Whether kinds can come and go: see SimHomeOptions. */
   readonly hasDefinitions?: boolean;
+  /** Homes that say that they are embedded; the others say that they are a Kubernetes. */
+  readonly embedded?: readonly string[];
   readonly logLevel?: LogLevel;
   /** Gets the lines of all agents, from `info` on if no level is given; else they go to standard error. */
   readonly onLog?: (line: string) => void;
@@ -145,6 +147,7 @@ export class SimClusterSet {
       serviceRanges,
       mayDo,
       hasDefinitions,
+      isEmbedded: this.#options.embedded?.includes(name) ?? false,
       clock: clock?.(`home-${name}`),
       wrap: wrap === undefined ? undefined : (handler) => wrap(name, handler),
       onRequest: onRequest === undefined ? undefined : (user, attributes) => onRequest(name, user, attributes),

@@ -47,7 +47,11 @@ export interface SimHomeOptions {
   /** Whether our own kinds are there as CustomResourceDefinitions that can be deleted; else they are built in, which is
    * quicker. Both come from the same files. */
   readonly hasDefinitions?: boolean;
+  /** Whether it says that it is an embedded home, whose Services nothing routes; else that it is a Kubernetes. */
+  readonly isEmbedded?: boolean;
 }
+
+const kubernetesVersion = Buffer.from(JSON.stringify({ major: '1', minor: '33', gitVersion: 'v1.33.0' }));
 
 export class SimHome {
   readonly name: string;
@@ -92,7 +96,10 @@ export class SimHome {
     const api = await createApi({ world, store, kinds, access: this.#access(), log: silentLog, kindRules });
     await api.start();
     this.#process = { api, store, world };
-    const handler: HttpHandler = (request) => this.api.handle(request);
+    const handler: HttpHandler = async (request) =>
+      request.path === '/version' && this.#options.isEmbedded !== true
+        ? { status: 200, headers: { 'content-type': 'application/json' }, body: kubernetesVersion }
+        : this.api.handle(request);
     simulation.network.listen(this.url, this.#options.wrap?.(handler) ?? handler);
   }
 

@@ -145,9 +145,24 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
     await eventually(() => dig('west', 'db.shop.svc.clusterset.local')).toEqual(all);
   });
 
-  test('demo: a federated name asked in west -> its own cluster IP first, then its region, then the rest [001-02]', () => {
-    const answer = run(find('svc.federation')).split('\n');
-    expect(answer).toEqual([expect.stringMatching(/^10\.102\./), '127.1.0.1', '127.3.0.1']);
+  test('demo: a federated name asked in west -> its own address first, then its region, then the rest [001-02]', () => {
+    const answer = run(find('dig', 'checkout.shop.world.svc.federation')).split('\n');
+    const own = dig('west', 'checkout.shop.svc.clusterset.local');
+    expect(answer).toEqual([...own, '127.1.0.1', '127.3.0.1']);
+    expect(dig('south', 'checkout.shop.world.svc.federation')).toContain('127.3.0.1');
+  });
+
+  test('demo: the federated name in west and in south -> curl gets an answer at the first address, never a cluster IP', () => {
+    const [west, south] = lines().filter((line) => line.startsWith('curl') && line.includes('svc.federation'));
+    expect(run(west!)).toMatch(/^checkout in (east|west|south), from 127\./);
+    expect(run(south!)).toBe('checkout in south, from 127.3.0.1');
+    for (const cluster of ['east', 'west', 'south'])
+      expect(dig(cluster, 'checkout.shop.world.svc.federation').join()).not.toMatch(/\b10\./);
+  });
+
+  test('demo: south has no proxy -> doctor names the imports that nothing serves; west has one -> it does not', () => {
+    expect(run(find('doctor', 'south'))).toMatch(/^PTL0903 warning south \d ServiceImports: .*NotCarried/m);
+    expect(run(find('doctor', 'south').replaceAll('south', 'west'))).not.toContain('PTL0903');
   });
 
   test('demo: the federation -> posted to every resolver by its authority, as its status shows', () => {

@@ -36,7 +36,9 @@ export async function openScene(): Promise<Scene> {
       return { ...response, headers: { ...response.headers, date } };
     };
   };
-  const set = await new SimClusterSet({ clusters: ['east', 'west'], wrap }).start({ namespaces: ['shop'] });
+  // West's own data plane carries its imports: else they would not be ready.
+  const member = (id: string) => (id === 'west' ? { clusterSetIP: 'derived' as const } : {});
+  const set = await new SimClusterSet({ clusters: ['east', 'west'], wrap, member }).start({ namespaces: ['shop'] });
   await exportService(set.home('east').admin, key, { endpoints: ['10.1.0.1'] });
   await exportService(set.home('west').admin, key, { endpoints: ['10.2.0.1'] });
   await set.time.advance(20_000);

@@ -6,6 +6,8 @@ import { clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { serviceExportPolicyType } from '../../src/clusterset/kinds/service-export-policy.ts';
 import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
+import { federationType } from '../../src/federation/kinds/federation.ts';
 import { apply, replaceWith } from '../../src/kube/client/apply.ts';
 import { type Lease, leaseType } from '../../src/kube/objects/lease.ts';
 import type { AnyObject } from '../../src/kube/objects/object.ts';
@@ -287,12 +289,47 @@ export const setFaults: readonly MadeFault[] = [
     mend: async ({ desk }) => void (await desk.home.delete(addressClaimType, { name: '241.0.0.0' })),
   },
   {
+    fault: 'nothing carries the addresses of imports',
+    code: 'PTL0903',
+    says: /ServiceImport shop\/checkout: NotCarried: it has an address that nothing in this cluster serves/,
+    doctorExit: 0,
+    conditions: { of: imported, are: /Ready=False NotCarried/ },
+    make: (scene) => addressesFrom(scene, 'allocate'),
+    mend: (scene) => addressesFrom(scene, 'derived'),
+  },
+  {
+    fault: 'a federated service has no address in its own cluster',
+    code: 'PTL0507',
+    says: /Service shop\/checkout: federation world has no address of it for clients here/,
+    doctorExit: 7,
+    make: async (scene) => {
+      await objectThere(
+        'broker',
+        federationType,
+        { metadata: { name: 'world', namespace: setName }, spec: { nameservers: ['10.0.0.1:53'] } },
+        { conditions: [] },
+      ).make(scene);
+      const { set } = scene;
+      set.killAgent('west');
+      const record = { namespace: `${setName}-m-west`, name: 'checkout.shop' };
+      const body = { spec: { clusterIPs: [], localIPs: [] } };
+      await set.broker.admin.patch(serviceShardType, record, { kind: 'merge', body });
+    },
+    mend: async ({ set }) => {
+      set.startAgent('west');
+      await set.time.advance(30_000);
+    },
+  },
+  {
     fault: 'the proxy is gone',
     code: 'PTL0902',
     says: /it has not reported for/,
     doctorExit: 7,
     conditions: { of: imported, are: /Ready=False NotCarried/ },
-    make: thenWait(silentPart('proxy')).make,
+    make: async (scene) => {
+      await addressesFrom(scene, 'allocate');
+      await thenWait(silentPart('proxy')).make(scene);
+    },
     mend: async (scene) => {
       const lease = partLease(scene, 'proxy', { ageMs: 0 });
       const spec = { ...lease.spec, leaseDurationSeconds: 3600 };
@@ -307,6 +344,12 @@ export const setFaults: readonly MadeFault[] = [
     },
   },
 ];
+
+async function addressesFrom({ set }: Scene, clusterSetIP: 'allocate' | 'derived'): Promise<void> {
+  const west = { namespace: setName, name: 'west' };
+  await set.broker.admin.patch(clusterType, west, { kind: 'merge', body: { spec: { clusterSetIP } } });
+  await set.time.advance(20_000);
+}
 
 async function changePort({ set, desk }: Scene, port: number): Promise<void> {
   const body = { spec: { ports: [{ name: 'http', port }] } };

@@ -122,25 +122,62 @@ describe('derived services', () => {
     const { west } = await start({ set: { clusterSetIP: 'derived' }, wrap: withFaults(faults) });
     expect(await ready(west)).toBe('False/DerivedServiceFailed');
     const found = await find<ServiceImport>(west, serviceImportType, key);
-    expect(conditionOf(found?.status?.conditions, 'Ready')?.message).toContain('deploy/manifests/services.yaml');
+    const { message = '' } = conditionOf(found?.status?.conditions, 'Ready') ?? {};
+    expect(message).toMatch(/agent\.writeServices=true .* deploy\/manifests\/services\.yaml/);
+  });
+
+  test('derived services: asked for without the right -> the allocated address stays and is carried, said and logged once; the right is given -> derived, without a restart', async () => {
+    const fault = { home: 'west', method: 'POST', path: '/services', code: 403, from: 'agent-west' };
+    const faults: Fault[] = [{ ...fault, times: Number.POSITIVE_INFINITY }];
+    const lines: string[] = [];
+    const { set, west } = await start({ wrap: withFaults(faults), onLog: (line) => lines.push(line) });
+    await createNamespace(set.home('west'), 'portolan-system').catch(() => {});
+    await west.create(leaseType, proxyLease(set, 3600));
+    await set.time.advance(4_000);
+    const ips = await importedIps(west, key);
+    expect([ips.length, await ready(west)]).toEqual([1, 'True/Ready']);
+    const { admin } = set.broker;
+    const body = { spec: { clusterSetIP: 'derived' } };
+    await admin.patch(clusterType, { namespace: setName, name: 'west' }, { kind: 'merge', body });
+    await set.time.advance(100_000);
+    expect(await importedIps(west, key)).toEqual(ips);
+    expect(await ready(west)).toBe('True/DerivedServiceFailed');
+    const { items } = await west.list<EndpointSlice>(endpointSliceType, { namespace: 'shop' });
+    expect(items.map(({ metadata }) => metadata.labels?.['service.kubernetes.io/service-proxy-name'])).toEqual([
+      'portolan',
+    ]);
+    expect(lines.filter((line) => line.includes('no derived Service')).length).toBe(1);
+    faults.splice(0);
+    await set.time.advance(40_000);
+    expect(await ready(west)).toBe('True/Ready');
+    expect(await importedIps(west, key)).toEqual((await derivedIn(west))?.spec?.clusterIPs);
+  });
+
+  test('derived services: an embedded home -> not ready: nothing routes the address of a Service there', async () => {
+    const { west, east } = await start({ set: { clusterSetIP: 'derived' }, embedded: ['west'] });
+    expect([await ready(west), await ready(east)]).toEqual(['False/NotCarried', 'True/Ready']);
+    const found = await find<ServiceImport>(west, serviceImportType, key);
+    expect(conditionOf(found?.status?.conditions, 'Ready')?.message).toMatch(/nothing .* routes .* embedded/);
   });
 });
 
-describe('import conditions', () => {
-  const lease = (renewTime: string): Lease => ({
+function proxyLease(set: SimClusterSet, seconds: number): Lease {
+  const renewTime = new Date(1767225600000 + set.time.nowMs).toISOString().replace('Z', '000Z');
+  return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     metadata: { namespace: 'portolan-system', name: 'portolan-proxy-node-1', labels: { 'portolan.dev/part': 'proxy' } },
-    spec: { holderIdentity: 'node-1', leaseDurationSeconds: 30, renewTime },
-  });
+    spec: { holderIdentity: 'node-1', leaseDurationSeconds: seconds, renewTime },
+  };
+}
 
+describe('import conditions', () => {
   test('import conditions: no proxy has reported -> not ready, though it has an address; one does -> ready; it falls silent -> not', async () => {
     const { set, west } = await start();
     expect((await importedIps(west, key)).length).toBe(1);
     expect(await ready(west)).toBe('False/NotCarried');
-    const micro = () => new Date(1767225600000 + set.time.nowMs).toISOString().replace('Z', '000Z');
     await createNamespace(set.home('west'), 'portolan-system').catch(() => {});
-    await west.create(leaseType, lease(micro()));
+    await west.create(leaseType, proxyLease(set, 30));
     await set.time.advance(4_000);
     expect(await ready(west)).toBe('True/Ready');
     await set.time.advance(60_000);

@@ -173,6 +173,13 @@ export const codes = {
       'The resolver answers, but the copy of its names in --state is old. If it starts again while its home is away, it answers from that copy, or SERVFAIL.',
     fix: 'Make room on that disk, and check that the resolver may write to the folder of --state.',
   },
+  PTL0507: {
+    title: 'a federated service has no address for clients of its own cluster',
+    severity: 'warning',
+    means:
+      'Nothing in this cluster routes the cluster IP of the service: its home is embedded. It has no load balancer, no proxy here carries its clusterset IP, and its endpoints listen on other ports. The federated name leads clients here to other clusters, or nowhere.',
+    fix: 'Run portolan proxy in this cluster, or give the service an address (portolan register --load-balancer).',
+  },
   PTL0601: {
     title: 'the peering process is silent',
     severity: 'error',
@@ -233,6 +240,13 @@ export const codes = {
     severity: 'error',
     means: 'A node proxy or xDS server does not renew its lease. Clusterset IPs may lead nowhere on that node.',
     fix: 'Start it again, or delete its Lease if the node is gone for good.',
+  },
+  PTL0903: {
+    title: 'an imported service cannot be reached at its address',
+    severity: 'error',
+    means:
+      'The ServiceImport is not ready: nothing in this cluster carries connections to its address, or it has none. Its name resolves, and connections fail. A warning if this cluster has never had a proxy.',
+    fix: 'Run portolan proxy on each node; kubectl describe serviceimport NAME shows the condition Ready with the cause.',
   },
 } as const satisfies Record<string, CodeInfo>;
 

@@ -5,6 +5,7 @@ import type { RefusedRecord } from '../clusterset/explain/refused-records.ts';
 import type { SetState } from '../clusterset/explain/set-state.ts';
 import type { ServiceExport } from '../clusterset/kinds/service-export.ts';
 import type { ServiceExportPolicy } from '../clusterset/kinds/service-export-policy.ts';
+import type { ServiceImport } from '../clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../clusterset/membership/membership.ts';
 import type { Federation } from '../federation/kinds/federation.ts';
 import type { Readiness } from '../kube/client/readiness.ts';
@@ -85,6 +86,7 @@ export interface ClusterFacts {
   readonly parts: Read<readonly PartStatus[]>;
   readonly federations: Read<readonly Federation[]>;
   readonly exports: Read<readonly ServiceExport[]>;
+  readonly imports: Read<readonly ServiceImport[]>;
   readonly policies: Read<readonly ServiceExportPolicy[]>;
   readonly services: Read<readonly Service[]>;
   readonly slices: Read<readonly EndpointSlice[]>;

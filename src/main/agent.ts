@@ -31,6 +31,8 @@ export interface AgentRoleOptions {
   /** In place of the credentials that joining left: then nothing is renewed. */
   readonly brokerAccess?: HttpAccess;
   readonly leaderTimes?: LeaderTimes;
+  /** Whether the cluster IPs of Services are routed here; found out by asking the home if absent. */
+  readonly routesServices?: boolean | undefined;
   /** Plugins of external services; the built-in ones when absent. */
   readonly plugins?: Plugins;
 }

@@ -85,7 +85,7 @@ async function runCluster(cluster: ClusterTask): Promise<object> {
     }),
     { world, userAgent: `portolan-agent/${id}` },
   );
-  createAgent({ world, log: silentLog, home: client, broker, membership }).start();
+  createAgent({ world, log: silentLog, home: client, broker, membership, routesServices: true }).start();
   await client.create(namespaceType, object('v1', 'Namespace', undefined, namespace));
   await serveMyService(client, cluster);
   return { kubeconfig: home.kubeconfig };

@@ -43,6 +43,8 @@ export function namesOfFederatedService(input: FederatedServiceInput): Federated
     if (!shard.isReady) leftOut.push({ what: `shard in cluster ${shard.cluster}`, why: 'not healthy' });
     else if (shard.externalIPs.length === 0) {
       leftOut.push({ what: `shard in cluster ${shard.cluster} for other clusters`, why: whyNoAddress(shard) });
+      if (shard.clusterIPs.length === 0)
+        leftOut.push({ what: `shard in cluster ${shard.cluster} for its own clients`, why: 'no address leads there' });
     }
     return shard.isReady;
   });

@@ -10,6 +10,7 @@ import { listAll, readSetState } from '../../clusterset/explain/set-state.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
+import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import type {
   Answers,
@@ -96,6 +97,7 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
       ...{ health, membership, broker, parts, certificates },
       federations: awayOf(broker) ?? (await read('federations', () => readFederations(world, client, member))),
       exports: await list(serviceExportType),
+      imports: await list(serviceImportType),
       policies: await list(serviceExportPolicyType),
       services: await list(serviceType),
       slices: await list(endpointSliceType),
@@ -148,7 +150,7 @@ function unreachable({ world, access }: ReadRequest, why: string): ClusterFacts 
     server: access.server,
     health: { why },
     ...{ membership: unread, broker: unread, parts: unread, certificates: unread, federations: unread },
-    ...{ exports: unread, policies: unread, services: unread, slices: unread, claims: unread },
+    ...{ exports: unread, imports: unread, policies: unread, services: unread, slices: unread, claims: unread },
     ...{ peers: unread, peerExports: unread, asked: unread, resolvers: unread, connections: unread },
     forbidden: [],
   };

@@ -10,6 +10,7 @@ export interface AgentFlags {
   readonly context?: string;
   readonly brokerKubeconfig?: string;
   readonly plugin: readonly string[];
+  readonly clusterIpsRouted?: boolean;
   readonly adminListen: string;
   readonly logLevel: LogLevel;
 }
@@ -22,6 +23,10 @@ export function addAgentCommand(program: Command, run: (flags: AgentFlags) => Pr
     .option('--context <name>', 'a context of that file other than its current one')
     .option('--broker-kubeconfig <file>', 'credentials at the broker (default: those of portolan join)')
     .option('--plugin <file...>', 'modules of extension plugins, for external services', [])
+    .option(
+      '--cluster-ips-routed',
+      'the network here routes the cluster IPs of Services, although the home is an embedded one',
+    )
     .option(
       '--admin-listen <host:port>',
       'address of /metrics, /livez and /readyz; port 0 takes a free one',

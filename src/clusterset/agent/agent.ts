@@ -45,6 +45,8 @@ export interface AgentOptions {
   readonly membership: Membership;
   /** Namespace of the agent's own things at home. */
   readonly systemNamespace?: string;
+  /** Whether the cluster IPs of Services are routed here; found out by asking the home if absent. */
+  readonly routesServices?: boolean | undefined;
   /** Suffixes of the set's federations. */
   readonly federationZones?: FederationZones;
   /** In place of the rules of judging leases: deliberately wrong ones. */
@@ -159,6 +161,7 @@ export function createAgent(options: AgentOptions): Agent {
       return set === 'none' ? set : (members.get(membership.clusterId)?.cluster.spec.clusterSetIP ?? set);
     },
     hasProxy: () => carriers.hasProxy,
+    routesServices: () => options.routesServices ?? carriers.routesServices,
     addressRules: () => policy.rules,
     addressRulesOf: (clusterId) => policy.rulesOf(clusterId),
     brokerAwaySinceMs: () => brokerAwaySinceMs,
@@ -187,7 +190,10 @@ export function createAgent(options: AgentOptions): Agent {
     world,
     log,
     systemNamespace,
-    onChange: () => queues.add(['import'], copies.imports.keys()),
+    onChange: () => {
+      queues.add(['import'], copies.imports.keys());
+      queues.add(['export'], copies.exports.keys());
+    },
   });
   const resolverReport = createResolverReport({
     ...{ world, log, home, broker: options.broker },

@@ -17,27 +17,41 @@ import {
 import { formatServiceKey, type ServiceKey } from '../rules/names.ts';
 import type { AddressFacts, HeldAddresses } from './import-addresses.ts';
 
+const grantText =
+  'the agent needs the right to write Services: set agent.writeServices=true (portolan install, Helm), or apply deploy/manifests/services.yaml';
+const rightRetryMs = 30_000;
 const nothing = { ips: [], unsupported: [], exhausted: [] };
 
 export async function holdDerived(context: AgentContext, facts: AddressFacts): Promise<HeldAddresses> {
   const { service, merge } = facts;
   const name = derivedServiceName(service);
   const present = context.copies.services.get(`${service.namespace}/${name}`);
+  // An import keeps the address it had until a derived Service takes its place.
+  const kept = {
+    ...nothing,
+    ips: present === undefined ? (facts.present?.spec.ips ?? []) : addressesOf(present),
+    isDerived: present !== undefined,
+    retryMs: rightRetryMs,
+  };
   if (present !== undefined && derivedFor(present) !== formatServiceKey(service))
-    return { ...nothing, problem: `Service ${name} is somebody else's; delete it` };
+    return {
+      ...kept,
+      ips: facts.present?.spec.ips ?? [],
+      isDerived: false,
+      problem: `Service ${name} is somebody else's; delete it`,
+    };
   // One that is there stays as it was: an import keeps its address while its ports are in dispute.
   if (!merge.ports.some(({ isExposed }) => isExposed))
     return {
-      ...nothing,
-      ips: addressesOf(present),
+      ...kept,
       problem: 'a derived Service needs a port, and the exporters have none in common or declare none',
     };
   try {
     const request = { service, merge, ips: present === undefined ? (facts.present?.spec.ips ?? []) : [] };
     return { ...nothing, ips: addressesOf(await bring(context, present, request)) };
   } catch (error) {
-    if (isForbidden(error)) return { ...nothing, problem: `${errorText(error)}; apply deploy/manifests/services.yaml` };
-    if (isInvalid(error)) return { ...nothing, problem: errorText(error) };
+    if (isForbidden(error)) return { ...kept, problem: `${errorText(error)}; ${grantText}` };
+    if (isInvalid(error)) return { ...kept, problem: errorText(error) };
     throw error;
   }
 }

@@ -8,6 +8,7 @@ import { deleteIfPresent } from '../../kube/client/absent.ts';
 import { apply, replaceWith } from '../../kube/client/apply.ts';
 import { isConflict, isNotFound, isQuotaExceeded, isQuotaUncounted } from '../../kube/objects/api-error.ts';
 import { boundedName } from '../../kube/objects/bounded-name.ts';
+import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import type { ResourceType } from '../../kube/objects/object.ts';
 import type { Service } from '../../kube/objects/service.ts';
@@ -24,6 +25,7 @@ import { readExportRequest, unexportable } from '../rules/export-request.ts';
 import { exportRefusal, mayExport } from '../rules/may-export.ts';
 import { parseServiceKey, recordName } from '../rules/names.ts';
 import { createSlicePlanner, type PublishedSlice, planSlices, type SlicePlan } from '../rules/plan-export-slices.ts';
+import { localAddresses } from '../rules/shard-addresses.ts';
 import { planShard, publishedRecord, shardAddresses } from '../rules/shard-record.ts';
 import { bringSlice } from './bring-slice.ts';
 import { createPublishingTurns } from './publishing-turns.ts';
@@ -166,6 +168,8 @@ export function createExportController({ context, onPublication }: ExportControl
     const present = ownShard(key, facts.self);
     const waitMs = present === undefined ? await turns.waitMs(key) : 0;
     if (waitMs > 0) return waitMs;
+    // Until it is known whether cluster IPs are routed here, none is published.
+    if (context.routesServices() === undefined) return unknownRoutesMs;
     const wanted = planShard({
       service: facts.service,
       serviceExport: facts.serviceExport,
@@ -174,9 +178,24 @@ export function createExportController({ context, onPublication }: ExportControl
       clusterSetIps: copies.imports.get(key)?.spec.ips ?? [],
       namespace: membership.namespace,
       rules: context.ownAddresses().rules,
+      localIps: localIpsOf(key, facts.service, plan),
     });
     await apply<ServiceShard>({ client: broker, type: serviceShardType, present, change: replaceWith(wanted) });
     return 0;
+  }
+
+  /** Undefined where cluster IPs are routed: by a Kubernetes, or by whoever has the set publish them. */
+  function localIpsOf(key: string, service: Service, plan: SlicePlan): string[] | undefined {
+    const { endpoints } = context.policy();
+    if (endpoints === 'ClusterIP' || context.routesServices() !== false) return undefined;
+    const imported = copies.imports.get(key);
+    const isCarried = conditionOf(imported?.status?.conditions, 'Ready')?.status === 'True';
+    return localAddresses({
+      service,
+      carriedIps: isCarried ? (imported?.spec.ips ?? []) : [],
+      addresses: shardAddresses(service, context.ownAddresses().rules),
+      slices: plan.slices,
+    });
   }
 
   // The shard first: without it the slices are not read.
@@ -211,6 +230,7 @@ export function createExportController({ context, onPublication }: ExportControl
 }
 
 const quotaCountedMs = 2000;
+const unknownRoutesMs = 200;
 
 function failureOf(error: unknown): Publication {
   if (isQuotaUncounted(error))

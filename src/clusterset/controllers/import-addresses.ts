@@ -16,8 +16,12 @@ export interface HeldAddresses {
   readonly unsupported: readonly IpFamily[];
   /** Families whose range has no address left. */
   readonly exhausted: readonly IpFamily[];
-  /** Why there is no derived Service. */
+  /** Why there is no derived Service, or none as it should be. */
   readonly problem?: string;
+  /** False if the addresses are not those of the derived Service that the policy asks for. */
+  readonly isDerived?: boolean;
+  /** When to try again; nothing would tell that a right was granted. */
+  readonly retryMs?: number;
 }
 
 export interface AddressFacts {

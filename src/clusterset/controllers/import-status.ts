@@ -16,6 +16,9 @@ export interface ImportStatusFacts {
   readonly source: ClusterSetIpPolicy;
 }
 
+const notRouted =
+  'its address is that of a derived Service, and nothing in this cluster routes the cluster IPs of Services: its home is embedded; let it allocate addresses (clusterSetIP: allocate of the Cluster) and run portolan proxy on each node';
+
 const notCarried =
   'it has an address that nothing in this cluster serves: no portolan proxy has reported lately; run one on each node, or let the set derive Services (clusterSetIP: derived)';
 
@@ -26,7 +29,7 @@ export async function writeImportStatus(
 ): Promise<void> {
   const stamp = { now: formatTime(context.world.clock.wallMs()), observedGeneration: object.metadata.generation };
   const present = conditionOf(object.status?.conditions, 'Ready');
-  const judged = readyCondition(facts, context.hasProxy());
+  const judged = readyCondition(facts, { hasProxy: context.hasProxy(), routesServices: context.routesServices() });
   // Until the proxies of this cluster have been listed, the last condition stays.
   const wanted = judged.status === 'Unknown' ? (present ?? judged) : judged;
   const status: ServiceImport['status'] = {
@@ -48,7 +51,7 @@ export async function writeImportStatus(
  * Ready only if connections to it are carried: imported, with an address, and served by a proxy or a derived Service
  * here.
  */
-export function readyCondition({ held, source }: ImportStatusFacts, hasProxy: boolean | undefined): WantedCondition {
+export function readyCondition({ held, source }: ImportStatusFacts, planes: DataPlanes): WantedCondition {
   const notReady = (reason: string, message: string): WantedCondition => ({
     type: 'Ready',
     status: 'False',
@@ -66,11 +69,30 @@ export function readyCondition({ held, source }: ImportStatusFacts, hasProxy: bo
     const families = held.unsupported.join(' and ');
     return notReady('IPFamilyNotSupported', `the clusterset has no ${families} range to take an address from`);
   }
-  if (held.problem !== undefined) return notReady('DerivedServiceFailed', held.problem);
+  const { problem } = held;
+  const isDerived = source === 'derived' && held.isDerived !== false;
+  // The address that the import had before stays, and may be carried as before.
+  const isKept = problem !== undefined && !isDerived && held.ips.length > 0;
+  if (problem !== undefined && !isKept) return notReady('DerivedServiceFailed', problem);
   const ready = (message: string): WantedCondition => ({ type: 'Ready', status: 'True', reason: 'Ready', message });
+  const unknown = (message: string): WantedCondition => ({ ...ready(message), status: 'Unknown', reason: 'Pending' });
   if (source === 'none') return ready('clients reach its endpoints by name');
-  if (source === 'derived') return ready('a Service of this cluster carries its traffic');
-  if (hasProxy === true) return ready('portolan proxy carries its traffic');
-  if (hasProxy === false) return notReady('NotCarried', notCarried);
-  return { type: 'Ready', status: 'Unknown', reason: 'Pending', message: 'not known yet whether a proxy runs here' };
+  if (isDerived) {
+    if (planes.routesServices === undefined) return unknown('not known yet whether cluster IPs are routed here');
+    return planes.routesServices
+      ? ready('a Service of this cluster carries its traffic')
+      : notReady('NotCarried', notRouted);
+  }
+  if (planes.hasProxy === undefined) return unknown('not known yet whether a proxy runs here');
+  if (!isKept) return planes.hasProxy ? ready(byProxy) : notReady('NotCarried', notCarried);
+  if (!planes.hasProxy) return notReady('DerivedServiceFailed', problem);
+  return { ...ready(`${byProxy} at the address it had: ${problem}`), reason: 'DerivedServiceFailed' };
+}
+
+const byProxy = 'portolan proxy carries its traffic';
+
+interface DataPlanes {
+  readonly hasProxy: boolean | undefined;
+  /** Whether the cluster IPs of Services are routed here. */
+  readonly routesServices: boolean | undefined;
 }

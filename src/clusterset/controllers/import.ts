@@ -47,6 +47,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
   // Another implementation in this cluster may want imports to be something else.
   const putBacks = createPutBacks(context.world.clock);
   const propagation = observePropagation(context);
+  let lastDerivedProblem: string | undefined;
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     // A merged view, where this home is the broker too: no service has a dot in its name.
@@ -96,10 +97,20 @@ export function createImportController(context: AgentContext, allocator: Allocat
     );
     await allocator.release(importOwner(facts.service), held.ips);
     if (source !== 'derived') await dropDerived(context, facts.service);
-    await bringSlices(key, { ...facts, isDerived: source === 'derived' && held.ips.length > 0 }, written);
+    const isDerived = source === 'derived' && held.isDerived !== false && held.ips.length > 0;
+    await bringSlices(key, { ...facts, isDerived }, written);
     propagation.imported(service, facts.records, facts.present);
     await writeImportStatus(context, written, { merge: facts.merge, held, source });
-    return waitMs === 0 || isAsWanted(written, wanted) ? undefined : { requeueAfterMs: waitMs };
+    if (held.problem !== undefined) tellDerived(key, held.problem);
+    if (waitMs !== 0 && !isAsWanted(written, wanted)) return { requeueAfterMs: waitMs };
+    return held.retryMs === undefined ? undefined : { requeueAfterMs: held.retryMs };
+  }
+
+  /** Once for each text: without a right all imports have the same problem, and are tried again and again. */
+  function tellDerived(service: string, problem: string): void {
+    if (problem === lastDerivedProblem) return;
+    lastDerivedProblem = problem;
+    context.log.warn('no derived Service', { service, problem });
   }
 
   /** Stays as it was when the import was made: later exports do not make it new. */

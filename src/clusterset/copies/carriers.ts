@@ -1,11 +1,14 @@
-// Whether something in this cluster carries connections to clusterset IPs: a node proxy whose Lease was renewed
-// lately. An unknown value is undefined and no condition is derived from it.
+// The data planes of this cluster: whether a node proxy whose Lease was renewed lately carries connections to clusterset
+// IPs, and whether the cluster IPs of Services are routed here. An unknown value is undefined and no condition is derived
+// from it.
 
 import type { Log } from '../../base/log.ts';
-import type { World } from '../../base/world.ts';
+import type { Timer, World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
+import { ApiError } from '../../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
+import { isEmbeddedHome } from '../../kube/objects/ours.ts';
 import { partLabel, partState } from '../../kube/objects/part-lease.ts';
 
 export interface CarriersOptions {
@@ -13,7 +16,7 @@ export interface CarriersOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly systemNamespace: string;
-  /** Called when what `hasProxy` says has changed. */
+  /** Called when `hasProxy` or `routesServices` has changed. */
   readonly onChange: () => void;
 }
 
@@ -21,6 +24,9 @@ export class Carriers {
   readonly #options: CarriersOptions;
   readonly #leases: Informer<Lease>;
   #hasProxy: boolean | undefined;
+  #routesServices: boolean | undefined;
+  #retry: Timer | undefined;
+  #isStopped = false;
 
   constructor(options: CarriersOptions) {
     this.#options = options;
@@ -32,6 +38,7 @@ export class Carriers {
 
   start(): void {
     this.#leases.start();
+    void this.#askHome();
     // Without one, there would be no event for that.
     this.#leases.whenSynced().then(
       () => this.look(),
@@ -40,11 +47,18 @@ export class Carriers {
   }
 
   stop(): void {
+    this.#isStopped = true;
+    this.#retry?.cancel();
     this.#leases.stop();
   }
 
   get hasProxy(): boolean | undefined {
     return this.#hasProxy;
+  }
+
+  /** A Kubernetes cluster has a data plane for its Services; an embedded home has none. */
+  get routesServices(): boolean | undefined {
+    return this.#routesServices;
   }
 
   /** A proxy that falls silent changes nothing by itself: to be called now and then. */
@@ -56,4 +70,19 @@ export class Carriers {
     this.#hasProxy = hasProxy;
     this.#options.onChange();
   }
+
+  async #askHome(): Promise<void> {
+    try {
+      const version = await this.#options.home.getPath<{ gitVersion?: unknown } | null>('/version');
+      this.#routesServices = !isEmbeddedHome(version ?? {});
+    } catch (error) {
+      if (this.#isStopped) return;
+      // A home that refuses to say is not an embedded one.
+      if (error instanceof ApiError && error.code < 500) this.#routesServices = true;
+      else this.#retry = this.#options.world.timers.after(askAgainMs, () => void this.#askHome());
+    }
+    if (this.#routesServices !== undefined) this.#options.onChange();
+  }
 }
+
+const askAgainMs = 1_000;

@@ -43,6 +43,8 @@ export interface AgentContext {
   readonly clusterSetIps: () => ClusterSetIpPolicy;
   /** Whether a node proxy here carries connections to clusterset IPs; undefined while that is not known. */
   readonly hasProxy: () => boolean | undefined;
+  /** Whether the cluster IPs of Services are routed here; undefined while that is not known. */
+  readonly routesServices: () => boolean | undefined;
   /** Addresses that no cluster may offer. The same object until the policy changes. */
   readonly addressRules: () => AddressRules;
   /** The same, with the ranges that the named cluster joined with. */

@@ -32,8 +32,10 @@ export interface ServiceShardSpec {
   exportedLabels?: Record<string, string>;
   exportedAnnotations?: Record<string, string>;
   ipFamilies?: IpFamily[];
-  /** As other clusters reach them; none if it is headless. */
+  /** As other clusters reach them; none if it is headless, or nothing in the cluster routes cluster IPs. */
   clusterIPs?: string[];
+  /** Where cluster IPs are not routed: addresses at which clients in the same cluster reach the service. */
+  localIPs?: string[];
   /** Each has an ip, a hostname, or both. */
   loadBalancer?: LoadBalancerAddress[];
   /** Virtual addresses that this cluster holds for the service, so that others may take the same. */

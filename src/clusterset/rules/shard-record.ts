@@ -32,10 +32,12 @@ export interface ShardPlanRequest {
   /** This member's namespace at the broker. */
   readonly namespace: string;
   readonly rules: OwnAddressRules;
+  /** Addresses for clients in this cluster; undefined where its cluster IPs are routed. */
+  readonly localIps?: readonly string[] | undefined;
 }
 
 export function planShard(request: ShardPlanRequest): ServiceShard {
-  const { service, serviceExport, readyCount, endpointShards, clusterSetIps, namespace } = request;
+  const { service, serviceExport, readyCount, endpointShards, clusterSetIps, namespace, localIps } = request;
   const spec = service.spec ?? {};
   const { labels, annotations, exportTo, onStale, isDraining } = readExportRequest(serviceExport);
   const affinity = spec.sessionAffinity ?? 'None';
@@ -61,7 +63,8 @@ export function planShard(request: ShardPlanRequest): ServiceShard {
       ipFamilies: spec.ipFamilies ?? ['IPv4'],
       ...(serviceExport.spec?.exportedLabels === undefined ? {} : { exportedLabels: { ...labels } }),
       ...(serviceExport.spec?.exportedAnnotations === undefined ? {} : { exportedAnnotations: { ...annotations } }),
-      ...(isHeadless(service) ? {} : { clusterIPs: [...addresses.clusterIPs] }),
+      ...(isHeadless(service) ? {} : { clusterIPs: localIps === undefined ? [...addresses.clusterIPs] : [] }),
+      ...(isHeadless(service) || localIps === undefined ? {} : { localIPs: [...localIps] }),
       ...(addresses.loadBalancer.length === 0 ? {} : { loadBalancer: [...addresses.loadBalancer] }),
       ...(clusterSetIps.length === 0 ? {} : { clusterSetIPs: [...clusterSetIps] }),
       readyEndpoints: readyCount,

@@ -42,6 +42,7 @@ export function doctorFacts(
     parts: 'why' in leases ? leases : { value: partStatuses(leases.value, landscape.nowMs) },
     federations: read(broker?.federations),
     exports: read(member?.exports),
+    imports: read(member?.imports),
     policies: read(member?.policies),
     services: read(member?.services),
     slices: read(member?.slices),

@@ -5,7 +5,9 @@ import type { MemberState, SetState } from '../../clusterset/explain/set-state.t
 import type { StalenessPolicy } from '../../clusterset/kinds/cluster-set.ts';
 import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
 import { readSetPolicy } from '../../clusterset/rules/set-policy.ts';
-import { setServiceRow } from './services.ts';
+import type { HomeWatch } from '../homes/home-watch.ts';
+import type { Landscape } from './landscape.ts';
+import { serviceRows, setServiceRow } from './services.ts';
 
 const key = 'shop/checkout';
 
@@ -55,4 +57,39 @@ test.each<[string, StalenessPolicy, string]>([
   ['east*', 'Withdraw', 'stale, no sign of life of east: east=0'],
 ])('services: %s, %s -> %s, and status and explain count the same', (text, staleness, wanted) => {
   expect(shown(text, staleness)).toBe(wanted);
+});
+
+/** A home that imports the service from east, with this condition Ready. */
+function home(clusterId: string, status: 'True' | 'False', isCurrent = true): HomeWatch {
+  const imported = {
+    metadata: { name: 'checkout', namespace: 'shop' },
+    spec: { type: 'ClusterSetIP', ips: ['243.0.0.1'] },
+    status: { clusters: [{ cluster: 'east' }], conditions: [{ type: 'Ready', status, reason: 'x', message: '' }] },
+  };
+  const slice = { metadata: { labels: { 'multicluster.kubernetes.io/source-cluster': 'east' } }, endpoints: [{}] };
+  return {
+    clusterId,
+    isCurrent: () => isCurrent,
+    member: {
+      exports: new Map(),
+      imports: new Map([[key, imported]]),
+      slices: { byIndex: () => [slice] },
+    },
+  } as unknown as HomeWatch;
+}
+
+function standing(...homes: HomeWatch[]) {
+  const { standing: word, says } = serviceRows({ homes, nowMs: 0 } as unknown as Landscape)(key)!;
+  return `${word}: ${says}`;
+}
+
+test('services: nothing serves its address in some, in all, in no cluster -> limited, failed, ok, with the clusters', () => {
+  const [west, south] = [home('west', 'True'), home('south', 'False')];
+  expect(standing(west, south)).toBe('limited: its address is not served in south');
+  expect(standing(south)).toBe('failed: its address is not served in south');
+  expect(standing(west)).toBe('ok: served');
+});
+
+test('services: a home that does not answer -> its last condition is no fact of now', () => {
+  expect(standing(home('west', 'True'), home('south', 'False', false))).toBe('ok: served');
 });

@@ -15,7 +15,24 @@ import { idOf, type Landscape, type SetGround, setGroundOf, stateOn } from './la
 /** Makes rows one by one. A row is undefined if nobody exports or imports the service. */
 export function serviceRows(landscape: Landscape): (key: string) => ServiceRow | undefined {
   const ground = setGroundOf(landscape);
-  return (key) => (ground === undefined ? fromHomes(landscape, key) : fromBroker(landscape, ground, key));
+  return (key) => {
+    const row = ground === undefined ? fromHomes(landscape, key) : fromBroker(landscape, ground, key);
+    return row && withReach(row, landscape);
+  };
+}
+
+/** A service whose address is not served in some clusters is not fine, whatever its exporters are. */
+function withReach(row: ServiceRow, { homes }: Landscape): ServiceRow {
+  if (row.standing === 'failed' || row.standing === 'stale') return row;
+  const imports = homes.flatMap((watch) => {
+    const found = watch.isCurrent() ? watch.member?.imports.get(row.key) : undefined;
+    return found === undefined ? [] : [{ cluster: idOf(watch), ready: conditionOf(found.status?.conditions, 'Ready') }];
+  });
+  const unserved = imports.filter(({ ready }) => ready?.status === 'False').map(({ cluster }) => cluster);
+  if (unserved.length === 0) return row;
+  const says = `its address is not served in ${unserved.join(', ')}`;
+  if (unserved.length === imports.length) return { ...row, standing: 'failed', says };
+  return row.standing === 'conflict' ? { ...row, says: `${row.says}; ${says}` } : { ...row, standing: 'limited', says };
 }
 
 function fromBroker(landscape: Landscape, ground: SetGround, key: string): ServiceRow | undefined {

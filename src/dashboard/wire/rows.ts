@@ -3,8 +3,8 @@
 
 import type { Severity } from '../../doctor/codes.ts';
 
-/** How a fact stands: fine, in conflict, failed, old, or not known. Never shown by colour alone. */
-export type Standing = 'ok' | 'conflict' | 'failed' | 'stale' | 'unknown';
+/** How a fact stands: fine, in conflict, fine in part, failed, old, or not known. Never shown by colour alone. */
+export type Standing = 'ok' | 'conflict' | 'limited' | 'failed' | 'stale' | 'unknown';
 
 export interface HomeRow {
   readonly name: string;

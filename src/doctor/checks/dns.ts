@@ -1,10 +1,29 @@
 // Checks of names: resolvers report and answer as the objects say, and federations are known to them. Pure.
 
+import type { ServiceShardSpec } from '../../clusterset/kinds/service-shard.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { keyOf } from '../../kube/objects/object.ts';
-import type { Checks } from '../diagnosis.ts';
-import { each, need } from '../facts.ts';
+import type { Checks, Found } from '../diagnosis.ts';
+import { type ClusterFacts, each, need, needSet } from '../facts.ts';
 import { silentParts } from './clusterset.ts';
+import { namedTogether } from './named-together.ts';
+
+/** Services of this cluster that federated names lead to, and no address of which can be used here. */
+function unreachableShards(facts: ClusterFacts): Found[] {
+  const federations = need(facts.federations).filter(({ spec }) => spec?.clusters?.includes(facts.cluster) ?? true);
+  const own = needSet(facts)?.state.members.find(({ id }) => id === facts.cluster);
+  if (federations.length === 0 || own === undefined) return [];
+  const keys = [...own.shards].filter(([, { spec }]) => isUnreachable(spec)).map(([key]) => key);
+  if (keys.length === 0) return [];
+  const { subject, prefix } = namedTogether('Service', keys);
+  const names = federations.map(({ metadata }) => metadata.name).join(', ');
+  return [{ subject, message: `${prefix}federation ${names} has no address of it for clients here` }];
+}
+
+function isUnreachable({ type, readyEndpoints = 0, clusterIPs, localIPs, loadBalancer }: ServiceShardSpec): boolean {
+  const addresses = [clusterIPs, localIPs, loadBalancer].flatMap((list): unknown[] => list ?? []);
+  return type === 'ClusterSetIP' && readyEndpoints > 0 && addresses.length === 0;
+}
 
 export const dnsChecks: Checks = {
   PTL0501: (facts) => silentParts(facts, ['dns']),
@@ -36,6 +55,7 @@ export const dnsChecks: Checks = {
       .filter(({ status }) => conditionOf(status?.conditions, 'Ready') === undefined)
       .map((one) => ({ subject: `Federation ${keyOf(one)}`, message: 'no authority has written its status' })),
   ],
+  PTL0507: unreachableShards,
   PTL0506: ({ resolvers }) =>
     each(need(resolvers), ({ resolver, copyProblem }) =>
       copyProblem === '' ? [] : [{ subject: resolver, message: `its names are not copied to disk: ${copyProblem}` }],

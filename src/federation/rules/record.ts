@@ -2,10 +2,11 @@
 // the key /<federation>/<namespace>/<service>/<cluster> and a JSON value. Seed 001's two plain fields are still read and
 // written; the other fields came later. Pure.
 
-import { formatRange, type IpRange } from '../../base/net/ip.ts';
+import { formatRange, type IpRange, isInRange, parseIp } from '../../base/net/ip.ts';
 import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
 import { inverse, readAddressRules, readTranslations, translate } from '../../clusterset/rules/address-translation.ts';
+import type { AddressRules } from '../../clusterset/rules/endpoint-address.ts';
 import { mayExport } from '../../clusterset/rules/may-export.ts';
 import { parseRecordName } from '../../clusterset/rules/names.ts';
 import { usableAddresses } from '../../clusterset/rules/shard-addresses.ts';
@@ -177,14 +178,15 @@ export function federatedShard(
 }
 
 function recordOf({ shard: { spec }, cluster: { spec: place }, virtualRanges }: MemberShard): ShardRecord {
-  const { clusterIPs, loadBalancer } = usableAddresses(spec, readAddressRules(virtualRanges, place.allowedRanges));
+  const rules = readAddressRules(virtualRanges, place.allowedRanges);
+  const { clusterIPs, loadBalancer } = usableAddresses(spec, rules);
   // A service exported to some clusters only must not be handed to the others: it stays its own cluster's.
   // Published as others would reach them: the cluster itself has no use for a way around.
   const back = inverse(readTranslations(place.translations).translations);
   const balancers = spec.exportTo === undefined ? loadBalancer : [];
   const hostnames = balancers.flatMap(({ ip, hostname }) => (hostname && !ip ? [hostname] : []));
   return {
-    clusterIPs: clusterIPs.flatMap((address) => translate(address, back) ?? []),
+    clusterIPs: [...clusterIPs, ...localIps(spec, rules)].flatMap((address) => translate(address, back) ?? []),
     externalIPs: balancers.flatMap(({ ip }) => (ip ? [ip] : [])),
     hostnames,
     ...(hostnames.length === 0
@@ -200,4 +202,15 @@ function recordOf({ shard: { spec }, cluster: { spec: place }, virtualRanges }: 
     ...(place.region ? { region: place.region } : {}),
     isReady: (spec.readyEndpoints ?? 0) > 0 && spec.draining !== true && place.draining !== true,
   };
+}
+
+/** Only clients of the member itself get them. Virtual addresses are the service's own, as the member holds them. */
+function localIps({ localIPs, clusterSetIPs = [] }: ServiceShard['spec'], rules: AddressRules): readonly string[] {
+  const [virtual, others] = [[] as string[], [] as string[]];
+  const isOwn = (address: string) => {
+    const ip = parseIp(address);
+    return ip !== undefined && clusterSetIPs.includes(address) && rules.virtualRanges.some((one) => isInRange(ip, one));
+  };
+  for (const address of localIPs ?? []) (isOwn(address) ? virtual : others).push(address);
+  return [...virtual, ...usableAddresses({ clusterIPs: others }, rules).clusterIPs];
 }

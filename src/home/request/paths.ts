@@ -2,6 +2,7 @@
 
 import type { HttpResponse } from '../../base/http.ts';
 import type { Metrics } from '../../base/metrics.ts';
+import { embeddedGitVersion } from '../../kube/objects/ours.ts';
 import { aggregatedDiscovery, coreVersions, groupAnswer, groupList, resourceList } from '../discovery/discovery.ts';
 import type { OpenApi } from '../discovery/openapi.ts';
 import { type Form, negotiate } from '../encoding/negotiate.ts';
@@ -177,7 +178,7 @@ function readinessChecks({ store, waitsFor, audit }: HealthState): Check[] {
 export const versionAnswer = {
   major: '1',
   minor: '33',
-  gitVersion: 'v1.33.0-portolan',
+  gitVersion: embeddedGitVersion,
   gitCommit: '',
   gitTreeState: 'clean',
   buildDate: '1970-01-01T00:00:00Z',

@@ -14,3 +14,13 @@ export function isOurs(object: { readonly metadata: { readonly labels?: Record<s
 }
 /** The ConfigMap of stub zones that federations posted. */
 export const stubZonesName = 'portolan-stub-zones';
+
+/** The end of the version that an embedded home answers: nothing there routes the cluster IPs of its Services. */
+const embeddedVersion = '-portolan';
+
+/** As `GET /version` of the embedded home answers it. */
+export const embeddedGitVersion = `v1.33.0${embeddedVersion}`;
+
+export function isEmbeddedHome({ gitVersion }: { readonly gitVersion?: unknown }): boolean {
+  return typeof gitVersion === 'string' && gitVersion.endsWith(embeddedVersion);
+}

@@ -30,9 +30,15 @@ In another terminal, try
     dig @127.0.0.1 -p ${dns('west')} _http._tcp.db.shop.svc.clusterset.local SRV +short
     curl -s http://${backend?.address}:${backend?.port}/
 
-  a federated name, nearest first: asked in west and in south, each one's own address leads
+  a federated name, nearest first: west's own address is the clusterset IP that its proxy serves, south has no proxy and
+  leads to its own load balancer; both answer
     dig @127.0.0.1 -p ${dns('west')} checkout.shop.world.svc.federation +short
     dig @127.0.0.1 -p ${dns('south')} checkout.shop.world.svc.federation +short
+    curl -s http://$(dig @127.0.0.1 -p ${dns('west')} checkout.shop.world.svc.federation +short | head -1):8080/
+    curl -s http://$(dig @127.0.0.1 -p ${dns('south')} checkout.shop.world.svc.federation +short | head -1):8080/
+
+  addresses that nothing serves, as doctor finds them: south has no proxy
+    ${options.portolan} doctor --kubeconfig ${kubeconfig('south')}
 
   the federation behind it, and which resolvers were told of it
     kubectl --kubeconfig ${demo.broker.home.kubeconfig} describe federation world -n demo

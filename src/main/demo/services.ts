@@ -36,11 +36,11 @@ export async function startSamples(
     const service = await client.create(serviceType, serviceOf(sample, cluster.id));
     for (let n = 0; n < sample.backends; n += 1) {
       host += 1;
-      const address = addressIn(cluster.podRange, host);
-      const backend = await startBackend({ address, says: `${sample.name} in ${cluster.id}, from ${address}` });
+      const backend = await startSample(sample, cluster, host);
+      const { address } = backend;
       backends.push({ ...backend, service: sample.name });
       await registerBackend({ client, sample, cluster, backend });
-      // There is no cloud here that would give it one: the backend itself stands where a balancer would.
+      // There is no cloud here that would give it one: the backend itself stands where a balancer would, on its port.
       const status = { loadBalancer: { ingress: [{ ip: address }] } };
       if (sample.isBalanced) await client.updateStatus(serviceType, { ...service, status });
     }
@@ -88,9 +88,21 @@ async function registerBackend({ client, sample, cluster, backend }: Registering
   });
 }
 
-/** The n-th address of a /16. */
-function addressIn(range: string, n: number): string {
-  return `${range.split('.').slice(0, 2).join('.')}.0.${n}`;
+/** A balanced one listens on the port of its service. Another demo may have the address: then the next is tried. */
+async function startSample({ name, port, isBalanced }: Sample, cluster: DemoCluster, n: number): Promise<Backend> {
+  const start = (part: number, wanted: number) => {
+    const address = `${cluster.podRange.split('.').slice(0, 2).join('.')}.${part}.${n}`;
+    return startBackend({ address, port: wanted, says: `${name} in ${cluster.id}, from ${address}` });
+  };
+  if (!isBalanced) return start(0, 0);
+  for (let part = 0; part < 255; part += 1) {
+    try {
+      return await start(part, port(cluster.id));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    }
+  }
+  throw new Error(`demo: port ${port(cluster.id)} is taken on every address; stop the program that listens on it`);
 }
 
 export interface Backend {
@@ -99,14 +111,21 @@ export interface Backend {
   stop(): Promise<void>;
 }
 
-export function startBackend({ address, says }: { readonly address: string; readonly says: string }): Promise<Backend> {
+interface BackendOptions {
+  readonly address: string;
+  /** Any free one if absent or 0. */
+  readonly port?: number;
+  readonly says: string;
+}
+
+export function startBackend({ address, port: wanted = 0, says }: BackendOptions): Promise<Backend> {
   const server: Server = createServer((_request, response) => {
     response.setHeader('content-type', 'text/plain');
     response.end(`${says}\n`);
   });
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(0, address, () => {
+    server.listen(wanted, address, () => {
       const { port } = server.address() as AddressInfo;
       const stop = () =>
         new Promise<void>((done) => {

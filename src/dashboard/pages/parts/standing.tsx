@@ -7,6 +7,7 @@ type Severity = ProblemRow['severity'];
 const words: Readonly<Record<Standing, string>> = {
   ok: 'OK',
   conflict: 'Conflict',
+  limited: 'Limited',
   failed: 'Failed',
   stale: 'Stale',
   unknown: 'Unknown',
@@ -23,6 +24,7 @@ export function Mark({ standing }: { readonly standing: Standing }) {
 const shapes: Readonly<Record<Standing, React.ReactNode>> = {
   ok: <circle cx="8" cy="8" r="5.5" />,
   conflict: <path d="M8 2l6.5 11.5h-13z" />,
+  limited: <path d="M8 2.5a5.5 5.5 0 010 11z M8 2.5a5.5 5.5 0 000 11" fill="none" strokeWidth="2" />,
   failed: <rect x="2.5" y="2.5" width="11" height="11" />,
   stale: <circle cx="8" cy="8" r="5" fill="none" strokeDasharray="3 2.2" strokeWidth="2" />,
   unknown: <path d="M5.2 6a2.8 2.8 0 115.2 1.4c-.8 1-2.2 1.3-2.2 2.8M8.2 13.2v.2" fill="none" strokeWidth="2" />,

@@ -10,7 +10,7 @@ import { count } from '../parts/format.ts';
 import { Mark } from '../parts/standing.tsx';
 import { Nothing } from '../parts/states.tsx';
 
-const order = ['failed', 'conflict', 'stale', 'unknown', 'ok'];
+const order = ['failed', 'conflict', 'limited', 'stale', 'unknown', 'ok'];
 const rowHeight = 40;
 const columnWidth = 92;
 

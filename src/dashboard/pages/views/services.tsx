@@ -9,7 +9,7 @@ import { count } from '../parts/format.ts';
 import { StandingBadge } from '../parts/standing.tsx';
 import { Nothing } from '../parts/states.tsx';
 
-const standings: readonly (Standing | 'all')[] = ['all', 'failed', 'conflict', 'stale', 'ok', 'unknown'];
+const standings: readonly (Standing | 'all')[] = ['all', 'failed', 'conflict', 'limited', 'stale', 'ok', 'unknown'];
 const rowHeight = 44;
 
 export function ServicesView() {
