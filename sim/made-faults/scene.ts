@@ -22,7 +22,8 @@ export interface Scene {
   readonly homes: { readyz?: string; clockOffMs: number };
 }
 
-export async function openScene(): Promise<Scene> {
+/** West's own data plane carries its imports, unless it allocates addresses: then it needs a proxy. */
+export async function openScene(clusterSetIP: 'derived' | 'allocate' = 'derived'): Promise<Scene> {
   const faults: Fault[] = [];
   const homes: Scene['homes'] = { clockOffMs: 0 };
   let wallMs = () => 0;
@@ -36,8 +37,7 @@ export async function openScene(): Promise<Scene> {
       return { ...response, headers: { ...response.headers, date } };
     };
   };
-  // West's own data plane carries its imports: else they would not be ready.
-  const member = (id: string) => (id === 'west' ? { clusterSetIP: 'derived' as const } : {});
+  const member = (id: string) => (id === 'west' ? { clusterSetIP } : {});
   const set = await new SimClusterSet({ clusters: ['east', 'west'], wrap, member }).start({ namespaces: ['shop'] });
   await exportService(set.home('east').admin, key, { endpoints: ['10.1.0.1'] });
   await exportService(set.home('west').admin, key, { endpoints: ['10.2.0.1'] });

@@ -22,7 +22,7 @@ interface PartAnswers {
 }
 
 async function open(answers: PartAnswers = {}): Promise<Scene> {
-  const scene = await openScene();
+  const scene = await openScene('allocate');
   await keepMembership(scene.set, 'east', scene.set.home('east').admin);
   scene.desk.files.set('east', kubeconfigOf('https://east'));
   await addParts(scene, answers);
