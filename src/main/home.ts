@@ -24,6 +24,7 @@ import { watchAuthority } from '../home/security/authority-end.ts';
 import { ensureBootstrap } from '../home/security/bootstrap.ts';
 import { createAccess } from '../home/security/create-access.ts';
 import { openAuditLog } from '../home/security/edge/audit-log.ts';
+import { closeToOthers } from '../home/security/edge/owner-only.ts';
 import { openPki, servingHosts } from '../home/security/pki.ts';
 import { createClient } from '../kube/client/client.ts';
 import { defaultServiceRanges } from '../kube/objects/service.ts';
@@ -71,6 +72,7 @@ export async function startHome(options: HomeOptions): Promise<Home> {
 
 async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   const { world, log, directory, listen } = options;
+  closeToOthers(directory, log);
   const metrics = createPartMetrics('home');
   const limits = options.historyMs === undefined ? {} : { historyMs: options.historyMs };
   const store = await openSqliteStore({ world, log, path: `${directory}/store/facts.db`, limits, metrics });

@@ -29,6 +29,33 @@ describe('edge: what a request may take', () => {
     expect((await (protocol === 'http1' ? http1(fitting) : sendHttp2(http2(), fitting))).status).toBe(200);
   });
 
+  test.each(['http1', 'http2'] as const)(
+    'edge: heavy headers again and again over %s -> the connection is ended; light requests of the address go on',
+    async (protocol) => {
+      const { http1, http2, raw, seen } = await open(() => text('hello'), {
+        limits: { heavyHeaderBytes: 4000, heavyHeadersBurst: 50_000, heavyHeadersPerSecond: 1 },
+      });
+      const heavy = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`x-${n}`, 'y'.repeat(50)]));
+      if (protocol === 'http2') {
+        const session = http2();
+        session.on('error', () => {});
+        const ended = once(session, 'close');
+        for (let count = 0; count < 20; count++) void sendHttp2(session, { headers: heavy }).catch(() => {});
+        await ended;
+      } else {
+        const socket = await raw({ ALPNProtocols: ['http/1.1'] });
+        const answers = drain(socket);
+        const lines = Object.entries(heavy).map(([name, value]) => `${name}: ${value}\r\n`);
+        for (let count = 0; count < 20; count++) socket.write(`GET / HTTP/1.1\r\nhost: x\r\n${lines.join('')}\r\n`);
+        await once(socket, 'close');
+        expect((await answers).toString()).toMatch(/HTTP\/1.1 429 Too Many Requests/);
+      }
+      expect(seen.length).toBeLessThan(10);
+      expect((await http1({ path: '/light' })).status).toBe(200);
+      expect((await sendHttp2(http2())).status).toBe(200);
+    },
+  );
+
   test('edge: all bodies together too large -> 429 for the one too many, room again when one is done', async () => {
     const { http2, seen } = await open(() => text('hello'), { limits: { ...limits, bodiesBytesMax: 150_000 } });
     const session = http2();

@@ -5,6 +5,11 @@ export interface EdgeLimits {
   /** Limit on the bodies of all requests being received or handled together. */
   readonly bodiesBytesMax: number;
   readonly headerBytesMax: number;
+  /** Headers above this size count as heavy. */
+  readonly heavyHeaderBytes: number;
+  /** Bytes of heavy headers that one address may send at once, and in a second after that. */
+  readonly heavyHeadersBurst: number;
+  readonly heavyHeadersPerSecond: number;
   readonly connectionsMax: number;
   readonly streamsPerConnectionMax: number;
   /** From connecting to the first complete request header; the TLS handshake is part of it. */
@@ -27,6 +32,9 @@ export const defaultLimits: EdgeLimits = {
   bodyBytesMax: 3 * 1024 * 1024,
   bodiesBytesMax: 128 * 1024 * 1024,
   headerBytesMax: 64 * 1024,
+  heavyHeaderBytes: 12 * 1024,
+  heavyHeadersBurst: 2 * 1024 * 1024,
+  heavyHeadersPerSecond: 512 * 1024,
   connectionsMax: 4096,
   streamsPerConnectionMax: 256,
   headersMsMax: 10_000,

@@ -16,6 +16,7 @@ import type { TLSSocket } from 'node:tls';
 import type { HttpResponse } from '../../base/http.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
+import { TryLimits } from '../../base/try-limits.ts';
 import type { World } from '../../base/world.ts';
 import { errorResponse } from '../encoding/respond.ts';
 import type { ApiRequest } from '../model/access.ts';
@@ -64,6 +65,7 @@ class Edge implements ApiServer {
   readonly #exchanges = new Set<Exchange>();
   readonly #counters: EdgeCounters;
   readonly #bodies = { bytes: 0 };
+  readonly #heavyHeaders: TryLimits;
   readonly #forgetRenewals: () => void;
   #audit: AuditSink | undefined;
   #sweeping: NodeJS.Timeout | undefined;
@@ -74,6 +76,12 @@ class Edge implements ApiServer {
     this.#options = options;
     this.#limits = { ...defaultLimits, ...options.limits };
     this.#audit = options.audit;
+    const { heavyHeadersBurst: burst, heavyHeadersPerSecond } = this.#limits;
+    const everyMs = 1000 / heavyHeadersPerSecond;
+    this.#heavyHeaders = new TryLimits(options.world.clock, {
+      perAddress: { burst, everyMs },
+      inAll: { burst: 8 * burst, everyMs: everyMs / 8 },
+    });
     this.#counters = options.metrics === undefined ? countNothing : edgeCounters(options.metrics);
     this.#connections = new Connections(this.#limits);
     this.#server = createSecureServer({ ...tlsOptions(options.pki), ...protocolOptions(this.#limits) });
@@ -147,8 +155,10 @@ class Edge implements ApiServer {
     server.removeAllListeners('stream');
     server.on('stream', (...[stream, headers, flags, rawHeaders]: StreamEvent) => {
       stream.on('error', () => {});
-      const isFitting = headerBytes(rawHeaders) <= this.#limits.headerBytesMax;
-      if (isFitting) this.#onStream(stream, headers, flags);
+      const bytes = headerBytes(rawHeaders);
+      if (this.#isTooHeavy(stream.session?.socket.remoteAddress, bytes))
+        stream.session?.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      else if (bytes <= this.#limits.headerBytesMax) this.#onStream(stream, headers, flags);
       else stream.respond({ ':status': 431 }, { endStream: true });
     });
     // Such as too many open files: the next connection may fare better.
@@ -167,9 +177,16 @@ class Edge implements ApiServer {
     socket.once('close', () => this.#counters.connectionClosed());
   }
 
+  /** Reading a header of many fields takes a millisecond: a few senders of them would hold up everybody. */
+  #isTooHeavy(address: string | undefined, bytes: number): boolean {
+    return bytes > this.#limits.heavyHeaderBytes && !this.#heavyHeaders.mayTry(address ?? '', bytes);
+  }
+
   #onHttp1(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#connections.of(request.socket);
     if (connection === undefined) return void request.socket.destroy();
+    if (this.#isTooHeavy(request.socket.remoteAddress, headerBytes(request.rawHeaders)))
+      return refuseBrokenHttp1({ code: 'too many heavy headers' }, request.socket);
     if (this.#isClosing) response.shouldKeepAlive = false;
     this.#begin(http1Carrier(request, response), connection);
   }
@@ -312,11 +329,12 @@ function smallestTimeLimitMs(limits: EdgeLimits): number {
   return Math.min(headersMsMax, bodyMsMax, handleMsMax, stallMsMax, idleMsMax);
 }
 
-function refuseBrokenHttp1(error: NodeJS.ErrnoException, socket: Socket): void {
+function refuseBrokenHttp1(error: { readonly code?: string }, socket: Socket): void {
   if (!socket.writable) return void socket.destroy();
   const codes: Record<string, string> = {
     HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
     ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+    'too many heavy headers': '429 Too Many Requests',
   };
   const line = codes[error.code ?? ''] ?? '400 Bad Request';
   socket.end(`HTTP/1.1 ${line}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
