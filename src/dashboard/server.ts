@@ -8,6 +8,7 @@ import { errorText, type Log } from '../base/log.ts';
 import { LogBudget } from '../base/log-budget.ts';
 import { formatHostPort, type HostPort } from '../base/net/host-port.ts';
 import { adminRefusal } from '../base/real/admin-guard.ts';
+import { boundConnections } from '../base/real/connection-bounds.ts';
 import { createServer } from '../base/real/node-http.ts';
 import type { World } from '../base/world.ts';
 import { type Api, createApi, isQuestionError } from './api.ts';
@@ -40,7 +41,7 @@ export interface Dashboard {
 }
 
 const headerBytesMax = 80_000;
-const connectionsMax = 500;
+const connectionBounds = { max: 500, perAddressMax: 250 };
 /** A page that reads more slowly than this is told to start again. */
 const unsentBytesMax = 16 * 1024 * 1024;
 
@@ -56,12 +57,17 @@ export function startDashboard(options: DashboardOptions): Promise<Dashboard> {
       reply(response, 500, { error: 'the dashboard failed on this request; its log has the reason' });
     });
   };
-  const limits = { maxHeaderSize: headerBytesMax, requestTimeout: 20_000, headersTimeout: 10_000 };
+  const limits = {
+    maxHeaderSize: headerBytesMax,
+    requestTimeout: 20_000,
+    headersTimeout: 10_000,
+    connectionsCheckingInterval: 1000,
+  };
   const server: Server =
     tls === undefined
       ? createServer(limits, handle)
       : createTlsServer({ ...limits, cert: tls.certificate, key: tls.key, minVersion: 'TLSv1.2' }, handle);
-  server.maxConnections = connectionsMax;
+  boundConnections(server, connectionBounds);
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(listen.port, listen.host, () => {
@@ -156,7 +162,8 @@ async function stream(
   request.on('close', () => {
     isGone = true;
   });
-  const close = await sessions.open(signIn, namespaces, listener);
+  const address = request.socket.remoteAddress ?? '';
+  const close = await sessions.open(signIn, namespaces, listener, address);
   if (isGone || response.destroyed) close();
   else response.on('close', close);
 }

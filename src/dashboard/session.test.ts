@@ -51,6 +51,35 @@ describe('session', () => {
     await expect(sessions.open(`${token}2`, [], new TestPage())).rejects.toMatchObject({ status: 401 });
   });
 
+  test('a thousand invented tokens from one address -> a request for each of the first, then none; another address signs in', async () => {
+    east.isTokenRefused = true;
+    const outcomes = new Map<number, number>();
+    for (let count = 0; count < 1000; count++) {
+      const refused = (await sessions
+        .open(`${token}-${count}`, [], new TestPage(), '192.0.2.1')
+        .catch((error: unknown) => error)) as Refused;
+      outcomes.set(refused.status, (outcomes.get(refused.status) ?? 0) + 1);
+    }
+    expect(east.requests).toBe(outcomes.get(401));
+    expect(east.requests).toBeLessThan(100);
+    expect(sessions.size).toBe(0);
+    east.isTokenRefused = false;
+    const page = new TestPage();
+    await sessions.open(token, [], page, '192.0.2.2');
+    await vi.waitFor(() => expect(page.get('homes', 'east')?.state).toBe('live'), wait);
+  });
+
+  test('a token that was refused a moment ago, or has expired by its own claims -> refused without a request', async () => {
+    east.isTokenRefused = true;
+    await expect(sessions.open(token, [], new TestPage())).rejects.toMatchObject({ status: 401 });
+    expect(east.requests).toBe(1);
+    for (let count = 0; count < 5; count++)
+      await expect(sessions.open(token, [], new TestPage())).rejects.toMatchObject({ status: 401 });
+    const claims = Buffer.from(JSON.stringify({ sub: 'ann', exp: 1000 })).toString('base64url');
+    await expect(sessions.open(`e30.${claims}.c2ln`, [], new TestPage())).rejects.toThrow('has expired');
+    expect(east.requests).toBe(1);
+  });
+
   test('ten thousand services -> all of them, and one that changes sends one row', async () => {
     const count = 10_000;
     for (let n = 0; n < count; n += 1) await exportIn(east, `service-${n}`);

@@ -7,6 +7,7 @@ import { sleep, type Timer, type World } from '../base/world.ts';
 import type { DashboardHome } from './homes/home-watch.ts';
 import { type Listener, Session } from './session.ts';
 import { parseSignIn, readClaims, type SignIn } from './sign-in.ts';
+import { TokenCheck } from './token-check.ts';
 
 export interface SessionsOptions {
   readonly world: World;
@@ -47,9 +48,11 @@ interface Entry {
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #entries = new Map<string, Entry>();
+  readonly #tokens: TokenCheck;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
+    this.#tokens = new TokenCheck(options);
   }
 
   get size(): number {
@@ -64,8 +67,9 @@ export class Sessions {
   }
 
   /** Opens one page of a bearer; resolves when a home has accepted it. Returns what closes the page. */
-  async open(text: string, namespaces: readonly string[], listener: Listener): Promise<() => void> {
+  async open(text: string, namespaces: readonly string[], listener: Listener, address = ''): Promise<() => void> {
     const id = digestOf(text, namespaces);
+    if (!this.#entries.has(id)) await this.#check(text, address);
     const entry = this.#entries.get(id) ?? this.#start(id, text, namespaces);
     entry.linger?.cancel();
     const { session } = entry;
@@ -90,10 +94,23 @@ export class Sessions {
     for (const id of [...this.#entries.keys()]) this.#end(id, 'the dashboard stops');
   }
 
-  #start(id: string, text: string, named: readonly string[]): Entry {
-    const { world, log, homes, codes, isDemo, objectsMax, sessionsMax = defaultSessionsMax } = this.#options;
-    const signIn = parseSignIn(codes.get(text) ?? text);
+  async #check(text: string, address: string): Promise<void> {
+    const signIn = this.#signIn(text);
+    if (this.#options.codes.has(text)) return;
+    const verdict = await this.#tokens.judge(signIn, { id: digestOf(text, []), address });
+    if (verdict.kind === 'refused') throw new Refused(401, `no home accepts this token. ${verdict.why}`);
+    if (verdict.kind === 'later') throw new Refused(429, 'too many tokens were tried; try again in some seconds');
+  }
+
+  #signIn(text: string): SignIn {
+    const signIn = parseSignIn(this.#options.codes.get(text) ?? text);
     if (signIn === undefined) throw new Refused(401, 'this is no token: paste one, or NAME=TOKEN for each home');
+    return signIn;
+  }
+
+  #start(id: string, text: string, named: readonly string[]): Entry {
+    const { world, log, homes, isDemo, objectsMax, sessionsMax = defaultSessionsMax } = this.#options;
+    const signIn = this.#signIn(text);
     this.#makeRoom(sessionsMax);
     const claims = claimsOf(signIn, homes);
     const namespaces = [...new Set([...named, ...claims.flatMap(({ namespace }) => namespace ?? [])])];

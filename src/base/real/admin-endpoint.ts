@@ -8,6 +8,7 @@ import { adminHolderHeader, adminTicketHeader, formatHolders } from '../admin-he
 import type { Metrics } from '../metrics.ts';
 import { formatHostPort } from '../net/host-port.ts';
 import { adminRefusal } from './admin-guard.ts';
+import { boundConnections } from './connection-bounds.ts';
 import { createServer } from './node-http.ts';
 
 export interface AdminEndpointOptions {
@@ -55,7 +56,8 @@ export function startAdminEndpoint(options: AdminEndpointOptions): Promise<Admin
   const registrations = options.registrations ?? [];
   measure(options);
   const holders = formatHolders(registrations.map(({ holder }) => holder));
-  const server = createServer((request, response) => {
+  const limits = { requestTimeout: 10_000, headersTimeout: 10_000, connectionsCheckingInterval: 1000 };
+  const server = createServer(limits, (request, response) => {
     if (holders !== '') response.setHeader(adminHolderHeader, holders);
     const refusal = adminRefusal(request.headers, options.listen.host);
     if (refusal !== undefined) return answer(response, 403, `${refusal}\n`);
@@ -72,7 +74,7 @@ export function startAdminEndpoint(options: AdminEndpointOptions): Promise<Admin
       else answer(response, refused.status, `${refused.why}\n`);
     });
   });
-  server.requestTimeout = 10_000;
+  boundConnections(server, { max: 200, perAddressMax: 100 });
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.listen.port, options.listen.host, () => {

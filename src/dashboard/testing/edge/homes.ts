@@ -12,11 +12,19 @@ export interface TestHome {
   readonly api: TestApi;
   isCut: boolean;
   isTokenRefused: boolean;
+  /** Requests that it got. */
+  requests: number;
 }
 
 export async function createTestHome(name: string): Promise<TestHome> {
   const api = await createTestApi({ definitions: bundledDefinitions() });
-  return { home: { name, access: { server: `https://${name}` } }, api, isCut: false, isTokenRefused: false };
+  return {
+    home: { name, access: { server: `https://${name}` } },
+    api,
+    isCut: false,
+    isTokenRefused: false,
+    requests: 0,
+  };
 }
 
 /** The objects of a cluster that has joined. */
@@ -55,6 +63,7 @@ export function fastWorld(homes: readonly TestHome[], speed: number): World {
 function transportTo(home: TestHome): HttpTransport {
   return {
     send: async (request) => {
+      home.requests += 1;
       if (home.isCut) throw new Error(`${home.home.name}: connection refused`);
       if (home.isTokenRefused) return { status: 401, headers: {}, body: Buffer.from('{"kind":"Status","code":401}') };
       const response = await home.api.api.handle(request);
