@@ -65,9 +65,9 @@ const mayImport: Record<string, readonly string[]> = {
   'external/plugins': ['base', 'kube/objects', 'external/kinds'],
   'external/rules': ['base', 'kube/objects', 'external/kinds', 'external/plugins'],
   external: ['base', 'kube', 'addresses'],
-  catalog: ['base', 'kube', ...pureRooms],
+  catalog: ['base', 'kube', 'addresses', ...pureRooms],
   dns: ['base', 'catalog'],
-  xds: ['base', 'kube', 'catalog', 'gen', ...pureRooms],
+  xds: ['base', 'kube', 'addresses', 'catalog', 'gen', ...pureRooms],
   proxy: ['base', 'kube', 'catalog', ...pureRooms],
   cli: [
     'base',
@@ -135,7 +135,15 @@ const orders: Record<string, readonly (readonly string[])[]> = {
     ['explain'],
     ['.'],
   ],
-  catalog: [['packed', 'lists'], ['facts'], ['routing'], ['names'], ['outside', 'federation'], ['copy'], ['.']],
+  catalog: [
+    ['packed', 'lists'],
+    ['facts', 'claims'],
+    ['routing'],
+    ['names'],
+    ['outside', 'federation'],
+    ['copy'],
+    ['.'],
+  ],
   clusterset: [
     ['kinds'],
     ['rules'],

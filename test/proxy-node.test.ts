@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Lease } from '../src/kube/objects/lease.ts';
 import { until } from './support/dns-process.ts';
-import { importOf, sliceOf } from './support/imports.ts';
+import { claimsOf, type ImportSpec, importOf, sliceOf } from './support/imports.ts';
 import { Namespaces, namespacesMissing, type Place } from './support/namespaces.ts';
 import { portolan, run } from './support/portolan.ts';
 import { comparable, nftSessionsIn } from './support/proxy-kernel.ts';
@@ -61,6 +61,11 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
     return started;
   };
   const put = (object: object) => home.order({ put: object as never });
+  /** With the claims that an agent makes before it writes an import. */
+  const putImport = async (name: string, spec: ImportSpec) => {
+    for (const claim of claimsOf(name, spec)) await put(claim);
+    await put(importOf(name, spec));
+  };
   const slice = (service: string, alive: readonly number[], more: object = {}) =>
     put(
       sliceOf({ service, cluster: 'far', addresses: alive.map((host) => `10.77.0.${host}`), ports: target, ...more }),
@@ -93,7 +98,7 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
     net.ip(far, `route add 10.66.0.0/24 via ${node.address}`);
     home = await startNodeHome(net, node, { directory });
     await put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
-    await put(importOf('a', { ips: [vip, vip6], ports: [...ports, { name: 'other', port: 81 }] }));
+    await putImport('a', { ips: [vip, vip6], ports: [...ports, { name: 'other', port: 81 }] });
     await slice('a', hosts);
     await put(
       sliceOf({ service: 'a', cluster: 'far', addresses: hosts.map((host) => `fd77::${host}`), ports: target }),
@@ -151,7 +156,7 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
 
   test('a pod that is given itself -> answers itself', async () => {
     const http = [{ name: 'http', port: 80 }];
-    await put(importOf('hair', { ips: ['243.0.0.2'], ports: http }));
+    await putImport('hair', { ips: ['243.0.0.2'], ports: http });
     const addresses = [pod.address];
     await put(sliceOf({ service: 'hair', cluster: 'near', addresses, ports: [{ name: 'http', port: 8080 }] }));
     await eventually(pod, { host: '243.0.0.2', timeoutMs: 1000, count: 5 }, ['pod']);
@@ -165,7 +170,7 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
         alive.map((every) => (family === 6 ? `fd77::${every}` : `10.77.0.${every}`));
       const serve = (alive: readonly number[]) =>
         put(sliceOf({ service, cluster: 'far', addresses: addressesOf(alive), ports: target }));
-      await put(importOf(service, { ips: [host], ports, affinitySeconds: 1 }));
+      await putImport(service, { ips: [host], ports, affinitySeconds: 1 });
       await serve(hosts);
       const asking = { kind, host, port: kind === 'tcp' ? 80 : 53, family };
       await until('it is served', async () => (await who(node, { ...asking, count: 1 })).who.length === 1);
@@ -230,7 +235,7 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
   });
 
   test('kill -9, changes meanwhile, start again -> the kernel equals the plan, clients keep their endpoint', async () => {
-    await put(importOf('sticky', { ips: ['243.0.0.3'], ports, affinitySeconds: 600 }));
+    await putImport('sticky', { ips: ['243.0.0.3'], ports, affinitySeconds: 600 });
     await slice('sticky', hosts);
     await until('it is served', async () => (await who(node, { host: '243.0.0.3', count: 1 })).who.length === 1);
     const before = await who(node, { host: '243.0.0.3' });
@@ -270,7 +275,7 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
       metadata: { name: 'node-1' },
       spec: { podCIDR: '10.66.0.0/24', podCIDRs: ['10.66.0.0/24'] },
     });
-    await put(importOf('local', { ips: ['243.0.0.4'], ports: http, internalTrafficPolicy: 'Local' }));
+    await putImport('local', { ips: ['243.0.0.4'], ports: http, internalTrafficPolicy: 'Local' });
     await put(
       sliceOf({
         service: 'local',
@@ -285,7 +290,7 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
   test('imports with bad and foreign addresses -> named in /status, the good ones are served', async () => {
     await put(importOf('foreign', { ips: ['192.0.2.1'], ports }));
     await put(importOf('twin', { ips: [vip], ports }));
-    await put(importOf('many', { ips: ['243.0.0.5'], ports }));
+    await putImport('many', { ips: ['243.0.0.5'], ports });
     const many = Array.from({ length: 10_000 }, (_, i) => `10.9.${i >> 8}.${i & 255}`);
     for (let at = 0; at < many.length; at += 1000) {
       const object = sliceOf({ service: 'many', cluster: 'far', addresses: many.slice(at, at + 1000), ports: target });
@@ -299,7 +304,7 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
     const { problems, problem } = JSON.parse((await proxy.get('/status')).text);
     expect(problem).toBe('');
     expect(problems['shop/foreign']).toEqual([expect.stringContaining('192.0.2.1 is outside the ranges')]);
-    expect(problems['shop/twin']).toEqual([`${vip} belongs to the older import shop/a`]);
+    expect(problems['shop/twin']).toEqual([`${vip} belongs to ServiceImport shop/a, as its AddressClaim says`]);
     expect(await differences()).toEqual([]);
     expect(await who(node, {})).toEqual({ who: ['s1', 's2', 's3'], failures: {} });
   });
@@ -313,7 +318,7 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
         metadata: { name: 'portolan-clusterset-dns', namespace: 'portolan-system' },
         data: { clusterSetRanges, peersRanges: '241.0.0.0/8' },
       });
-    await put(importOf('later', { ips: ['244.0.0.1'], ports }));
+    await putImport('later', { ips: ['244.0.0.1'], ports });
     await slice('later', hosts);
     await until('it is outside', async () => 'shop/later' in (await status()).problems);
     await ranges('244.0.0.0/16,243.0.0.0/12,fd70:6f72:74f3::/64');

@@ -5,7 +5,7 @@ import { clusterType } from '../../src/clusterset/kinds/cluster.ts';
 import { clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { serviceExportPolicyType } from '../../src/clusterset/kinds/service-export-policy.ts';
-import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
 import { federationType } from '../../src/federation/kinds/federation.ts';
 import { apply, replaceWith } from '../../src/kube/client/apply.ts';
@@ -13,7 +13,7 @@ import { type Lease, leaseType } from '../../src/kube/objects/lease.ts';
 import type { AnyObject } from '../../src/kube/objects/object.ts';
 import { systemNamespace } from '../../src/kube/objects/ours.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
-import { setName } from '../clusterset.ts';
+import { createNamespace, setName } from '../clusterset.ts';
 import { exportService, service, serviceExport } from '../manifests.ts';
 import { createOlderAgent } from '../older-agent.ts';
 import { type MadeFault, objectThere, refusing, silentPart, thenWait } from './fault.ts';
@@ -287,6 +287,32 @@ export const setFaults: readonly MadeFault[] = [
         } as unknown as AnyObject);
     },
     mend: async ({ desk }) => void (await desk.home.delete(addressClaimType, { name: '241.0.0.0' })),
+  },
+  {
+    fault: 'an import of another namespace names the address of a service',
+    code: 'PTL0403',
+    says: /ServiceImport attic\/thief: 243\.\d+\.\d+\.\d+ belongs to ServiceImport shop\/checkout, as its AddressClaim says/,
+    doctorExit: 7,
+    conditions: { of: imported, are: /AddressConflict=True NamedByOthers/ },
+    make: async (scene) => {
+      const { set, desk } = scene;
+      await addressesFrom(scene, 'allocate');
+      await createNamespace(set.home('west'), 'attic');
+      const { spec } = await desk.home.get<ServiceImport>(serviceImportType, ref);
+      await desk.home.create(serviceImportType, {
+        apiVersion: 'multicluster.x-k8s.io/v1beta1',
+        kind: 'ServiceImport',
+        metadata: { namespace: 'attic', name: 'thief' },
+        spec: { type: 'ClusterSetIP', ips: spec.ips, ports: [{ port: 80 }] },
+      } as AnyObject);
+      await set.time.advance(10_000);
+    },
+    mend: async (scene) => {
+      const { set, desk } = scene;
+      await desk.home.delete(serviceImportType, { namespace: 'attic', name: 'thief' });
+      await addressesFrom(scene, 'derived');
+      await set.time.advance(10_000);
+    },
   },
   {
     fault: 'nothing carries the addresses of imports',

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { SimHome } from '../../sim/home.ts';
 import { Simulation } from '../../sim/virtual-world.ts';
+import { addressClaimType } from '../addresses/address-claim.ts';
+import { claimFor } from '../addresses/claim.ts';
 import { recordType } from '../base/dns/codes.ts';
 import type { HttpResponse } from '../base/http.ts';
 import { silentLog } from '../base/log.ts';
-import { formatAddress } from '../base/net/ip.ts';
+import { formatAddress, parseRange } from '../base/net/ip.ts';
 import type { Timers } from '../base/world.ts';
 import { serviceImportType } from '../clusterset/kinds/service-import.ts';
 import { Asker } from '../dns/testing/ask.ts';
@@ -39,7 +41,7 @@ function failure(status: number, reason: string): HttpResponse {
 
 async function setUp() {
   const sim = new Simulation({ seed: 1 });
-  const mood: { is: 'well' | 'down' | 'forgetful' } = { is: 'well' };
+  const mood: { is: 'well' | 'down' | 'forgetful' | 'of older roles' } = { is: 'well' };
   const requests: string[] = [];
   const home = new SimHome({
     simulation: sim,
@@ -49,6 +51,8 @@ async function setUp() {
     wrap: (handler) => (request) => {
       requests.push(request.path);
       if (mood.is === 'down') return Promise.resolve(failure(503, 'ServiceUnavailable'));
+      if (mood.is === 'of older roles' && request.path.includes('addressclaims'))
+        return Promise.resolve(failure(403, 'Forbidden'));
       const isWatch = request.path.includes('watch=');
       return mood.is === 'forgetful' && isWatch ? Promise.resolve(failure(410, 'Expired')) : handler(request);
     },
@@ -126,6 +130,25 @@ describe('catalog attached to a home', () => {
     mood.is = 'well';
     await sim.time.until(() => !isStale(), { withinMs: 120_000 });
     expect(addressesOf('other.default.svc.clusterset.local')).toEqual(['243.0.0.8']);
+    attachment.stop();
+  });
+
+  test('AddressClaims cannot be read -> names are answered all the same, not as stale; readable again -> by the claims', async () => {
+    const { sim, home, attach, addressesOf, catalog, mood, state } = await setUp();
+    await home.start();
+    mood.is = 'of older roles';
+    await home.admin.create(serviceImportType, serviceImport('checkout', '243.0.0.7'));
+    await home.admin.create(
+      addressClaimType,
+      claimFor({ kind: 'ServiceImport', namespace: 'other', name: 'owner' }, '243.0.0.7'),
+    );
+    catalog.setAllocatedRanges([parseRange('243.0.0.0/12')!]);
+    const attachment = attach();
+    await sim.time.until(() => state() === 'ready', { withinMs: 10_000 });
+    const isStale = () => ((new Int32Array(catalog.table.memory.state)[1] ?? 0) & 2) !== 0;
+    expect([addressesOf(name), isStale()]).toEqual([['243.0.0.7'], false]);
+    mood.is = 'well';
+    await sim.time.until(() => addressesOf(name)?.length === 0, { withinMs: 60_000 });
     attachment.stop();
   });
 

@@ -1,6 +1,7 @@
-// Ties a catalog to a home: three watches, their objects handed on one by one and not kept. A re-list removes what it did
+// Ties a catalog to a home: four watches, their objects handed on one by one and not kept. A re-list removes what it did
 // not bring; until every watch a zone needs has listed once, the zone is not ready; while one is failing, it is stale.
 
+import { type AddressClaim, addressClaimType } from '../addresses/address-claim.ts';
 import type { Log } from '../base/log.ts';
 import { sleep, type World } from '../base/world.ts';
 import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
@@ -13,6 +14,7 @@ import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
 import { type Pod, podType } from '../kube/objects/pod.ts';
 import { type Service, serviceType } from '../kube/objects/service.ts';
 import type { Catalog } from './catalog.ts';
+import { areUnreadable, followClaims } from './claims/follow-claims.ts';
 import { createImportListReader } from './lists/import-list.ts';
 import { createSliceListReader } from './lists/slice-list.ts';
 import type { PodNames } from './names/pod-names.ts';
@@ -79,6 +81,13 @@ export function attachCatalog(options: AttachOptions): Attachment {
       remove: (key) => facts.removeEndpointSlice(key),
       keys: () => facts.keys('slices'),
     },
+    {
+      type: addressClaimType,
+      zones: ['imports'],
+      upsert: (claim: AddressClaim) => catalog.upsertAddressClaim(claim),
+      remove: (name) => catalog.removeAddressClaim(name),
+      keys: () => catalog.claimNames(),
+    },
     ...(pods ? [podSource(pods)] : []),
   ];
   const sources = all.filter((source) => source.zones.some((zone) => wanted.includes(zone)));
@@ -113,7 +122,8 @@ export function attachCatalog(options: AttachOptions): Attachment {
   }
 
   function onState(source: Source, reflector: Reflector): void {
-    const isFailing = reflector.status().staleSinceMs !== undefined;
+    const status = reflector.status();
+    const isFailing = status.staleSinceMs !== undefined && !(source.type === addressClaimType && areUnreadable(status));
     if (isFailing) failing.add(source);
     else failing.delete(source);
     for (const zone of source.zones) {
@@ -125,6 +135,14 @@ export function attachCatalog(options: AttachOptions): Attachment {
   }
 
   const reflectors = sources.map((source) => {
+    if (source.type === addressClaimType)
+      return followClaims({
+        ...options,
+        to: source,
+        onListed: () => catalog.setClaimsListed(),
+        onSettled: () => onListed(source),
+        onState: (each) => onState(source, each),
+      });
     const reflector: Reflector = createReflector<KubernetesObject>({
       ...options,
       log: options.log.with({ watch: source.type.plural }),

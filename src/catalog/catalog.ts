@@ -2,10 +2,14 @@
 // recomputes the names of the one service it belongs to, and only names that came out different are written. No I/O:
 // attach.ts watches the home and src/dns answers.
 
+import type { AddressClaim } from '../addresses/address-claim.ts';
+import { addressProblem, noOthers } from '../addresses/address-right.ts';
 import { isSameJson } from '../base/json.ts';
+import { formatAddress, formatRange, type IpRange } from '../base/net/ip.ts';
 import type { Clock, Timer, Timers } from '../base/world.ts';
 import { type SetLocality, unknownLocality } from '../clusterset/rules/locality.ts';
 import { readImportableSinceMs } from '../clusterset/rules/propagation.ts';
+import { ClaimedAddresses, importOfClaim } from './claims/claimed-addresses.ts';
 import { FactBook, type Side, splitKey } from './facts/fact-book.ts';
 import type { ImportLike, NamedSlice, OwnerFacts } from './facts/facts.ts';
 import { areSameRecords, type RecordSet } from './names/answers.ts';
@@ -109,6 +113,7 @@ export class Catalog {
   readonly #touched: Record<Side, Set<string>> = { s: new Set(), i: new Set() };
   readonly #ordinalOf = (cluster: string) => this.table.places.ordinalOf(cluster);
   readonly #namespaces = new Set<string>();
+  readonly #claims = new ClaimedAddresses();
   #hasClusterNames: boolean;
   #locality: SetLocality = unknownLocality;
   #seen: ReturnType<typeof seenFrom>;
@@ -146,7 +151,7 @@ export class Catalog {
 
   /** Bytes of the facts and the names together. */
   get memoryBytes(): number {
-    return this.table.memoryBytes + this.facts.memoryBytes;
+    return this.table.memoryBytes + this.facts.memoryBytes + this.#claims.memoryBytes;
   }
 
   /** Hears of every change after it has been written. */
@@ -171,6 +176,49 @@ export class Catalog {
 
   namespaces(): IterableIterator<string> {
     return this.#namespaces.values();
+  }
+
+  upsertAddressClaim(claim: AddressClaim): void {
+    const owner = importOfClaim(claim);
+    const before = this.#claims.importOf(claim.metadata.name);
+    if (owner !== undefined) this.#touchImport(owner);
+    if (before !== undefined && before !== owner) this.#touchImport(before);
+    this.#claims.upsert(claim);
+  }
+
+  removeAddressClaim(name: string): void {
+    const before = this.#claims.importOf(name);
+    if (before !== undefined) this.#touchImport(before);
+    this.#claims.remove(name);
+  }
+
+  claimNames(): IterableIterator<string> {
+    return this.#claims.keys();
+  }
+
+  /** All claims were listed: from now on an address without one, in the ranges of agents, is not answered. */
+  setClaimsListed(): void {
+    if (this.#claims.isListed) return;
+    if (this.#claims.ranges.length === 0) this.#claims.setListed();
+    else this.#remakeImports(() => this.#claims.setListed());
+  }
+
+  /** Ranges that agents allocate from. */
+  setAllocatedRanges(ranges: readonly IpRange[]): void {
+    if (ranges.map(formatRange).join() === this.#claims.ranges.map(formatRange).join()) return;
+    this.#remakeImports(() => this.#claims.setRanges(ranges));
+  }
+
+  #touchImport(key: string): void {
+    if (this.facts.has(`i/${key}`)) this.#touch(`i/${key}`, undefined);
+  }
+
+  // Two names may lead to an address that no agent allocates: each is its namespace's own. In the ranges of agents a claim
+  // that comes or goes changes the names of its owner alone.
+  #addressProblem(ip: Uint8Array, importKey: string): string | undefined {
+    const address = formatAddress(ip);
+    if (!this.#claims.isAllocated(address)) return undefined;
+    return addressProblem(address, this.#claims.rightOf(address, importKey), noOthers);
   }
 
   /** Where a cluster lies, for the order of answers. */
@@ -312,6 +360,7 @@ export class Catalog {
       : namesOfImport(facts, {
           hasClusterNames: this.#hasClusterNames,
           ...this.#seen,
+          addressProblem: (ip) => this.#addressProblem(ip, ownerKey.slice(2)),
           isExplained,
         });
   }
@@ -320,6 +369,7 @@ export class Catalog {
   *#fill(side: Side): Generator<void> {
     this.#stage[side] = 'filling';
     this.facts.compact();
+    this.#claims.compact();
     let owners = 0;
     for (const key of this.facts.ownerKeys(side)) {
       if (this.#touched[side].has(key)) continue;

@@ -2,11 +2,13 @@
 // what is wrong where it fails.
 
 import type { Command } from 'commander';
+import { type AddressClaim, addressClaimName, addressClaimType } from '../addresses/address-claim.ts';
 import { readBody } from '../base/http.ts';
 import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
 import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
 import { clusterSetDnsName, readDnsOptions } from '../clusterset/rules/clusterset-dns.ts';
 import { readLocality } from '../clusterset/rules/locality.ts';
+import { allocatedRanges } from '../clusterset/rules/set-ground.ts';
 import type { Client } from '../kube/client/client.ts';
 import { isNotFound } from '../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
@@ -122,6 +124,7 @@ async function requestFrom(
   const input = { cluster: property?.spec?.value ?? '', locality: readLocality(options ?? {}), isUserspace: true };
   const state = new ProxyState({ ...viewOf({ ...emptyViewInput, ...input }), serves: () => true });
   if (object !== undefined) state.upsertImport(object);
+  await readClaims(client, state, { object, options });
   for (const slice of items) state.upsertSlice(slice);
   const leases = await client.list<Lease>(leaseType, {
     namespace: systemNamespace,
@@ -134,6 +137,20 @@ async function requestFrom(
     zone: readDnsOptions(options ?? {}).zone,
     proxies: leases.items.filter((lease) => partState(lease, nowMs).kind === 'reported').length,
   };
+}
+
+/** Whose the addresses of the import are, as its proxies judge it. */
+async function readClaims(
+  client: Client,
+  { addresses }: ProxyState,
+  { object, options }: { readonly object: ServiceImport | undefined; readonly options: ConfigMap | undefined },
+): Promise<void> {
+  for (const address of (object?.spec?.ips ?? []).slice(0, 2)) {
+    const claim = await getOr<AddressClaim>(client, addressClaimType, { name: addressClaimName(address) });
+    if (claim !== undefined) addresses.upsertClaim(claim);
+  }
+  addresses.setRanges(allocatedRanges(options ?? {}));
+  addresses.setListed();
 }
 
 async function getOr<T extends KubernetesObject>(

@@ -133,6 +133,13 @@ export const codes = {
       'More than 80 % of the addresses for imports, peers or external services are taken. New services will get none.',
     fix: 'Give the clusterset a larger range (spec.addressRanges of the ClusterSet).',
   },
+  PTL0403: {
+    title: 'an import names an address that is not its own',
+    severity: 'error',
+    means:
+      'Two ServiceImports name one address, or one names an address of the clusterset that no AddressClaim gives it. The address is served for the import that its AddressClaim names, and for no other. Somebody who may write ServiceImports may be trying to get the traffic of another namespace.',
+    fix: 'Find out who wrote the import that the message names (kubectl get -o yaml shows its managers), and delete it. Grant nobody but agents the right to write ServiceImports.',
+  },
   PTL0501: {
     title: 'a resolver is silent',
     severity: 'error',

@@ -1,14 +1,16 @@
-// Ties the proxy's state to a home: ServiceImports and their slices, handed on one by one, and the few objects that say
-// where this node is. While the home is away, what was last known stays.
+// Ties the proxy's state to a home: ServiceImports, their slices and AddressClaims, handed on one by one, and the few
+// objects that say where this node is. While the home is away, what was last known stays.
 
 import { errorText, type Log } from '../base/log.ts';
 import type { IpRange } from '../base/net/ip.ts';
 import { sleep, type Timer, type World } from '../base/world.ts';
+import { areUnreadable, followClaims } from '../catalog/claims/follow-claims.ts';
 import { createSliceListReader } from '../catalog/lists/slice-list.ts';
 import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
 import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
 import { clusterSetDnsName } from '../clusterset/rules/clusterset-dns.ts';
 import { readLocality } from '../clusterset/rules/locality.ts';
+import { allocatedRanges } from '../clusterset/rules/set-ground.ts';
 import type { Client } from '../kube/client/client.ts';
 import { ForwardingSink } from '../kube/controller/forwarding-sink.ts';
 import { createInformer, type Informer } from '../kube/controller/informer.ts';
@@ -62,7 +64,7 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
   });
   const onListed = () => {
     listed += 1;
-    if (listed === 2) setSynced();
+    if (listed === 3) setSynced();
   };
 
   const follow = <T extends KubernetesObject>(
@@ -85,6 +87,7 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
   const places: Informer<never>[] = [
     follow<ConfigMap>(configMapType, { namespace: systemNamespace, name: clusterSetDnsName }, (object) => {
       ranges.want(rangesAtHome(object));
+      state.addresses.setRanges(allocatedRanges(object ?? {}));
       return { locality: readLocality(object ?? {}) };
     }),
   ] as Informer<never>[];
@@ -130,6 +133,16 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
       },
       { labelSelector: importedServiceNameLabel, decodeList: createSliceListReader() },
     ),
+    followClaims({
+      ...{ client, world, log },
+      to: {
+        upsert: (claim) => state.addresses.upsertClaim(claim),
+        remove: (name) => state.addresses.removeClaim(name),
+        keys: () => state.addresses.claimKeys(),
+      },
+      onListed: () => state.addresses.setListed(),
+      onSettled: onListed,
+    }),
   ];
   for (const informer of places) informer.start();
   for (const reflector of reflectors) reflector.start();
@@ -149,7 +162,10 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
     whenSynced: () => whenSynced,
     hasSynced: () => isSynced,
     staleSinceMs: () => {
-      const since = reflectors.map((reflector) => reflector.status().staleSinceMs).filter((ms) => ms !== undefined);
+      const since = reflectors
+        .map((reflector) => reflector.status())
+        .filter((status) => !areUnreadable(status))
+        .flatMap(({ staleSinceMs }) => staleSinceMs ?? []);
       return since.length === 0 ? undefined : Math.min(...since);
     },
     stop: () => {

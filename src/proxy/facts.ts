@@ -30,8 +30,6 @@ export interface Address {
 export interface ServiceFacts {
   /** `namespace/name`. */
   readonly key: string;
-  /** If two imports have one address, the older one is served. */
-  readonly createdAt: string;
   readonly ips: readonly Address[];
   readonly ports: readonly PortFacts[];
   /** 0 without session affinity. */
@@ -70,7 +68,6 @@ export function factsOfImport(object: ServiceImport): ServiceFacts {
   const isAffine = spec?.sessionAffinity === 'ClientIP';
   return {
     key: keyOf(object),
-    createdAt: object.metadata.creationTimestamp ?? '',
     ips: spec?.type === 'Headless' ? [] : ipsOf(spec?.ips, problems),
     ports: firstOfEach(portsOf(spec?.ports, problems)),
     affinitySeconds: isAffine ? affinitySecondsOf(spec.sessionAffinityConfig?.clientIP?.timeoutSeconds) : 0,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { claimFor } from '../addresses/claim.ts';
 import { parseRange } from '../base/net/ip.ts';
 import type { ServiceImport } from '../clusterset/kinds/service-import.ts';
 import { unknownLocality } from '../clusterset/rules/locality.ts';
@@ -8,9 +9,9 @@ import { emptyViewInput, type ViewInput, viewOf } from './view.ts';
 
 const ranges = ['243.0.0.0/12', 'fd70:6f72:74f3::/64'].map((range) => parseRange(range)!);
 
-const importOf = (name: string, spec: object, createdAt = '2026-01-01T00:00:00Z') =>
+const importOf = (name: string, spec: object) =>
   ({
-    metadata: { name, namespace: 'shop', creationTimestamp: createdAt },
+    metadata: { name, namespace: 'shop' },
     spec: { type: 'ClusterSetIP', ips: ['243.0.0.1'], ports: [{ name: 'http', port: 80 }], ...spec },
   }) as unknown as ServiceImport;
 
@@ -84,16 +85,91 @@ describe('bad input', () => {
     state.upsertSlice(sliceOf('west', ['10.96.0.7']));
     expect(backends(state)).toEqual([['10.96.0.7:8080']]);
   });
+});
 
-  test('two imports with one address -> the older one has it; when it goes, the other', () => {
+describe('whose address', () => {
+  const claimOf = (name: string, address = '243.0.0.1') =>
+    claimFor({ kind: 'ServiceImport', namespace: 'shop', name }, address);
+  const problemsOf = (state: ProxyState, key: string) => state.choiceOf(key).problems.join();
+  const isServed = (state: ProxyState, key: string) => state.choiceOf(key).ports.length > 0;
+
+  test.each(['before', 'after'])(
+    'an import names the address of another, and its claim comes %s both -> served for the import that the claim names',
+    (when) => {
+      const state = stateWith();
+      if (when === 'before') state.addresses.upsertClaim(claimOf('victim'));
+      state.upsertImport(importOf('a-thief', {}));
+      state.upsertImport(importOf('victim', {}));
+      if (when === 'after') state.addresses.upsertClaim(claimOf('victim'));
+      expect(state.takeDirty().sort()).toEqual(['shop/a-thief', 'shop/victim']);
+      expect([isServed(state, 'shop/a-thief'), isServed(state, 'shop/victim')]).toEqual([false, true]);
+      expect(problemsOf(state, 'shop/a-thief')).toBe(
+        '243.0.0.1 belongs to ServiceImport shop/victim, as its AddressClaim says',
+      );
+      state.removeImport('shop/victim');
+      expect(isServed(state, 'shop/a-thief')).toBe(false);
+    },
+  );
+
+  test('the claim names another owner than an import -> served for no import', () => {
     const state = stateWith();
-    state.upsertImport(importOf('a', {}, '2026-01-02T00:00:00Z'));
-    state.upsertImport(importOf('b', {}, '2026-01-01T00:00:00Z'));
+    state.upsertImport(importOf('a', {}));
+    state.addresses.upsertClaim(claimFor({ kind: 'PeerService', namespace: '', name: 'a' }, '243.0.0.1'));
+    expect([isServed(state, 'shop/a'), problemsOf(state, 'shop/a')]).toEqual([
+      false,
+      '243.0.0.1 belongs to PeerService a, as its AddressClaim says',
+    ]);
+  });
+
+  test('no claim, and no agent allocates from the range -> served while one import names it, and for none of two', () => {
+    const state = stateWith();
+    state.addresses.setListed();
+    state.upsertImport(importOf('a', {}));
+    expect(isServed(state, 'shop/a')).toBe(true);
+    state.takeDirty();
+    state.upsertImport(importOf('b', {}));
     expect(state.takeDirty().sort()).toEqual(['shop/a', 'shop/b']);
-    expect(state.choiceOf('shop/a')).toEqual({ ports: [], problems: ['243.0.0.1 belongs to the older import shop/b'] });
+    expect([isServed(state, 'shop/a'), isServed(state, 'shop/b')]).toEqual([false, false]);
+    expect(problemsOf(state, 'shop/a')).toContain('243.0.0.1 is in ServiceImport shop/b too');
     state.removeImport('shop/b');
     expect(state.takeDirty().sort()).toEqual(['shop/a', 'shop/b']);
-    expect(state.choiceOf('shop/a').ports).toHaveLength(1);
+    expect(isServed(state, 'shop/a')).toBe(true);
+  });
+
+  test('no claim, and an agent allocates from the range -> not served, once all claims were listed', () => {
+    const state = stateWith();
+    state.upsertImport(importOf('a', {}));
+    state.addresses.setRanges(ranges);
+    expect(isServed(state, 'shop/a')).toBe(true);
+    state.takeDirty();
+    state.addresses.setListed();
+    expect(state.takeDirty()).toEqual(['shop/a']);
+    expect([isServed(state, 'shop/a'), problemsOf(state, 'shop/a')]).toEqual([
+      false,
+      '243.0.0.1 is in a range of the clusterset, and no AddressClaim gives it to this import',
+    ]);
+    state.addresses.upsertClaim(claimOf('a'));
+    expect(isServed(state, 'shop/a')).toBe(true);
+    state.addresses.removeClaim('243.0.0.1');
+    expect([state.takeDirty(), isServed(state, 'shop/a')]).toEqual([['shop/a'], false]);
+  });
+
+  test('a claim without an owner -> served for none', () => {
+    const state = stateWith();
+    state.upsertImport(importOf('a', {}));
+    state.addresses.upsertClaim({ metadata: { name: '243.0.0.1' }, spec: null } as never);
+    expect(isServed(state, 'shop/a')).toBe(false);
+  });
+
+  test('ten thousand imports name one address -> the cost of one more does not grow', () => {
+    const state = stateWith();
+    for (let index = 0; index < 10_000; index += 1) state.upsertImport(importOf(`thief-${index}`, {}));
+    state.takeDirty();
+    state.upsertImport(importOf('thief-last', {}));
+    expect(state.takeDirty()).toEqual(['shop/thief-last']);
+    expect(problemsOf(state, 'shop/thief-last')).toContain(
+      'ServiceImport shop/thief-0, shop/thief-1, shop/thief-2 and 9997 more',
+    );
   });
 });
 

@@ -1,6 +1,7 @@
 // All that the proxy keeps of the home: facts of imports and slices by service, and which services must be worked out
 // again. Pure; the home is watched in attach.ts and the rules are applied in apply.ts.
 
+import { ServedAddresses } from '../catalog/claims/served-addresses.ts';
 import type { ServiceImport } from '../clusterset/kinds/service-import.ts';
 import type { EndpointSlice } from '../kube/objects/endpoint-slice.ts';
 import { keyOf } from '../kube/objects/object.ts';
@@ -14,8 +15,8 @@ export class ProxyState {
   /** By service, then by slice. */
   readonly #slices = new Map<string, Map<string, SliceFacts>>();
   readonly #serviceOfSlice = new Map<string, string>();
-  /** Services that claim an address. */
-  readonly #claims = new Map<string, Set<string>>();
+  /** Whose address is whose. */
+  readonly addresses = new ServedAddresses((key) => this.#mark(key));
   readonly #dirty = new Set<string>();
   #view: View;
   #onDirty: () => void = () => {};
@@ -31,17 +32,16 @@ export class ProxyState {
 
   upsertImport(object: ServiceImport): void {
     const facts = factsOfImport(object);
-    this.#release(facts.key);
     this.#services.set(facts.key, facts);
-    for (const { text } of facts.ips) {
-      this.#claims.set(text, (this.#claims.get(text) ?? new Set()).add(facts.key));
-      this.#markRivals(text);
-    }
+    this.addresses.use(
+      facts.key,
+      facts.ips.map(({ text }) => text),
+    );
     this.#mark(facts.key);
   }
 
   removeImport(key: string): void {
-    this.#release(key);
+    this.addresses.use(key, []);
     this.#services.delete(key);
     this.#mark(key);
   }
@@ -104,9 +104,12 @@ export class ProxyState {
   choiceOf(key: string): Choice {
     const service = this.#services.get(key);
     if (service === undefined) return noChoice;
-    const lost = service.ips.filter(({ text }) => this.#holderOf(text) !== key);
-    const ips = service.ips.filter((ip) => !lost.includes(ip));
-    const problems = lost.map(({ text }) => `${text} belongs to the older import ${this.#holderOf(text)}`);
+    const problems: string[] = [];
+    const ips = service.ips.filter(({ text }) => {
+      const problem = this.addresses.problemOf(text, key);
+      if (problem !== undefined) problems.push(problem);
+      return problem === undefined;
+    });
     const served = { ...service, ips, problems: [...service.problems, ...problems] };
     return choose(served, this.#slices.get(key)?.values() ?? [], this.#view);
   }
@@ -115,35 +118,8 @@ export class ProxyState {
     return { services: this.#services.size, slices: this.#serviceOfSlice.size };
   }
 
-  #release(key: string): void {
-    for (const { text } of this.#services.get(key)?.ips ?? []) {
-      const claims = this.#claims.get(text);
-      claims?.delete(key);
-      if (claims?.size === 0) this.#claims.delete(text);
-      else this.#markRivals(text);
-    }
-  }
-
-  #markRivals(ip: string): void {
-    for (const rival of this.#claims.get(ip) ?? []) this.#mark(rival);
-  }
-
-  /** The oldest import that claims the address; of equally old ones the first by name. */
-  #holderOf(ip: string): string | undefined {
-    let holder: ServiceFacts | undefined;
-    for (const key of this.#claims.get(ip) ?? []) {
-      const rival = this.#services.get(key)!;
-      if (holder === undefined || isBefore(rival, holder)) holder = rival;
-    }
-    return holder?.key;
-  }
-
   #mark(key: string): void {
     this.#dirty.add(key);
     this.#onDirty();
   }
-}
-
-function isBefore(a: ServiceFacts, b: ServiceFacts): boolean {
-  return a.createdAt === b.createdAt ? a.key < b.key : a.createdAt < b.createdAt;
 }

@@ -1,5 +1,7 @@
 // ServiceImports and their slices as literal objects, for homes whose tests need no agent.
 
+import type { AddressClaim } from '../../src/addresses/address-claim.ts';
+import { claimFor } from '../../src/addresses/claim.ts';
 import type { AnyObject } from '../../src/kube/objects/object.ts';
 
 export interface ImportSpec {
@@ -22,6 +24,11 @@ export function importOf(name: string, { affinitySeconds, ...spec }: ImportSpec)
         : { sessionAffinity: 'ClientIP', sessionAffinityConfig: { clientIP: { timeoutSeconds: affinitySeconds } } }),
     },
   };
+}
+
+/** The claims of its addresses. */
+export function claimsOf(name: string, { ips }: Pick<ImportSpec, 'ips'>): AddressClaim[] {
+  return ips.map((ip) => claimFor({ kind: 'ServiceImport', namespace: 'shop', name }, ip));
 }
 
 export interface SliceSpec {

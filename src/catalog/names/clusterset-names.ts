@@ -3,6 +3,7 @@
 // that lead to endpoints lead to those that the locality rule chooses for this cluster. Pure.
 
 import { nameBytesMax, tryEncodeName } from '../../base/dns/name.ts';
+import { formatAddress } from '../../base/net/ip.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import type { EndpointFacts } from '../facts/facts.ts';
 import type { PortFacts } from '../facts/ports.ts';
@@ -28,6 +29,8 @@ export interface ClustersetNamesOptions {
   readonly locality: SetLocality;
   /** Where the clients are that ask for these names. */
   readonly from: Place;
+  /** Why an address of the import is not its own; undefined if it is. */
+  readonly addressProblem: (ip: Uint8Array) => string | undefined;
   /** Whether endpoints that are not ready are reported also where no name depends on them. */
   readonly isExplained?: boolean;
 }
@@ -50,7 +53,7 @@ export function namesOfImport(input: OwnerInput, options: ClustersetNamesOptions
   // The import exists even if nothing is behind it at the moment: other types and empty answers are NODATA.
   if (!isHeadless) names.exist(input.name);
   if (!isHeadless) existPorts(names, input.name, input.owner.ports);
-  if (hasAddress) addClustersetIp(names, input);
+  if (hasAddress) addClustersetIp(names, input, options);
   else addEndpoints(names, input.name, { ready, used: usedOf(names, input, { ready, ...options }), isHeadless });
   if (options.hasClusterNames) addClusterNames(names, input, ready);
   return names;
@@ -70,8 +73,19 @@ function readyEndpoints(names: OwnerNames, { slices, ordinalOf }: OwnerInput): R
   return ready;
 }
 
-function addClustersetIp(names: OwnerNames, { owner, name }: OwnerInput): void {
-  const records = owner.ips.map((address) => ({ address, cluster: 0 }));
+/** An import without an address of its own has no records: its endpoints are no substitute for what it was to have. */
+function addClustersetIp(
+  names: OwnerNames,
+  { owner, name }: OwnerInput,
+  { addressProblem }: Pick<ClustersetNamesOptions, 'addressProblem'>,
+): void {
+  const records: { address: Uint8Array; cluster: number }[] = [];
+  for (const address of owner.ips) {
+    const why = addressProblem(address);
+    if (why === undefined) records.push({ address, cluster: 0 });
+    else names.leftOut.push({ what: `${formatAddress(address)} of ${name}`, why });
+  }
+  if (records.length === 0) return;
   addAddresses(names, name, records, order.fixed);
   addServicePorts(names, name, owner.ports);
 }

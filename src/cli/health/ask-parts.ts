@@ -11,6 +11,7 @@ import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { PartAdmin } from '../../kube/client/part-admin.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
+import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../../kube/objects/endpoint-slice.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
@@ -118,7 +119,13 @@ async function importsWithAddress(client: Client): Promise<ServiceImport[]> {
     if (error instanceof ApiError && error.code === 404) return [];
     throw error;
   });
-  return imports.filter(({ spec }) => (spec.ips ?? []).length > 0);
+  return imports.filter((object) => (object.spec.ips ?? []).length > 0 && !isAddressOfAnother(object));
+}
+
+/** Its address is not answered, which has a code of its own. */
+function isAddressOfAnother({ status }: ServiceImport): boolean {
+  const conflict = conditionOf(status?.conditions, 'AddressConflict');
+  return conflict?.reason === 'HeldByAnother' || conflict?.reason === 'NotClaimed';
 }
 
 /** Without a ready endpoint or a TCP port nothing would answer, and that has a code of its own. */

@@ -1,6 +1,6 @@
 // The controllers of an agent and what each of them listens to: the one place to see who reacts to what.
 
-import type { AddressClaim } from '../../addresses/address-claim.ts';
+import { type AddressClaim, addressClaimName, addressOfClaimName } from '../../addresses/address-claim.ts';
 import type { Allocator } from '../../addresses/allocator.ts';
 import type { WorkResult } from '../../base/queue.ts';
 import type { Informer } from '../../kube/controller/informer.ts';
@@ -17,7 +17,15 @@ import { createPlacementStatusController } from '../controllers/placement-status
 import { createPolicyController } from '../controllers/policy.ts';
 import { createScribeController, viewKey } from '../controllers/scribe.ts';
 import type { AgentContext } from '../copies/context.ts';
-import { importKey, importsByReason, legacyKey, localServiceKey, servicesByNamespace } from '../copies/home-copies.ts';
+import {
+  addressesOf,
+  importKey,
+  importsByAddress,
+  importsByReason,
+  legacyKey,
+  localServiceKey,
+  servicesByNamespace,
+} from '../copies/home-copies.ts';
 import type { LegacyRecords } from '../copies/legacy-records.ts';
 import type { ClusterProperty } from '../kinds/cluster-property.ts';
 import type { FederatedService } from '../kinds/federated-service.ts';
@@ -44,6 +52,9 @@ export interface WiringOptions {
 
 /** Keys worked on at a time: a home on disk commits in one go what comes together. */
 const concurrency = 16;
+
+/** With more imports that name one free address, one more or less changes the condition of none. */
+const rivalsMax = 4;
 
 /** Starts them all, each on its own queue. */
 export function runControllers(queues: ControllerQueues, options: WiringOptions): void {
@@ -89,6 +100,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
     [
       records,
       own(copies.imports),
+      { informer: copies.imports, keysOf: rivalKeys },
       keyed(copies.slices, importKey),
       keyed(copies.services, derivedFor),
       namespaces((name) => members.servicesIn(name)),
@@ -139,12 +151,31 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
     return recordKeys(federated).filter((key) => key.startsWith(`${namespace}/`));
   }
 
-  /** Owner of the claim; when an address has become free, all waiting owners too. */
-  function claimKeys(_key: string, next: AddressClaim | undefined, previous: AddressClaim | undefined): string[] {
+  /** Imports whose conflicts over an address may be others now: the one that holds it, or the few that name it. */
+  function rivalKeys(key: string, next: ServiceImport | undefined, previous: ServiceImport | undefined): string[] {
+    const [after, before] = [next, previous].map((object) => (object ? addressesOf(object) : []));
+    const changed = [...after!, ...before!].filter(
+      (address) => !after!.includes(address) || !before!.includes(address),
+    );
+    return changed.flatMap((address) => {
+      const owner = copies.claims.get(addressClaimName(address))?.spec.owner;
+      if (owner !== undefined) return owner.kind === serviceImportType.kind ? [`${owner.namespace}/${owner.name}`] : [];
+      if (copies.imports.countByIndex(importsByAddress, address) > rivalsMax) return [];
+      return copies.imports
+        .byIndex(importsByAddress, address)
+        .map(keyOf)
+        .filter((other) => other !== key);
+    });
+  }
+
+  /** Owner of the claim, and imports that name its address; when it has become free, all waiting owners too. */
+  function claimKeys(name: string, next: AddressClaim | undefined, previous: AddressClaim | undefined): string[] {
     const { owner } = (next ?? previous)!.spec;
     const ownKey = owner.kind === serviceImportType.kind ? [`${owner.namespace}/${owner.name}`] : [];
-    if (next !== undefined) return ownKey;
-    return [...ownKey, ...copies.imports.byIndex(importsByReason, 'Exhausted').map(keyOf)];
+    const address = addressOfClaimName(name) ?? '';
+    const users = copies.imports.byIndex(importsByAddress, address).map(keyOf);
+    if (next !== undefined) return [...ownKey, ...users];
+    return [...ownKey, ...users, ...copies.imports.byIndex(importsByReason, 'Exhausted').map(keyOf)];
   }
 }
 

@@ -7,6 +7,7 @@ import type { AgentContext } from '../copies/context.ts';
 import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import type { Merge } from '../rules/merge/merged.ts';
+import { conflictConditions } from './address-conflicts.ts';
 import type { HeldAddresses } from './import-addresses.ts';
 
 export interface ImportStatusFacts {
@@ -32,10 +33,11 @@ export async function writeImportStatus(
   const judged = readyCondition(facts, { hasProxy: context.hasProxy(), routesServices: context.routesServices() });
   // Until the proxies of this cluster have been listed, the last condition stays.
   const wanted = judged.status === 'Unknown' ? (present ?? judged) : judged;
+  const wantedConditions = [wanted, ...conflictConditions(context, object)];
   const status: ServiceImport['status'] = {
     ...object.status,
     clusters: facts.merge.clusters.map((cluster) => ({ cluster })),
-    conditions: [...withConditions(object.status?.conditions, [wanted], stamp)],
+    conditions: [...withConditions(object.status?.conditions, wantedConditions, stamp)],
     endpointSliceObjects: 'Present',
   };
   if (isSameJson(status, object.status)) return;

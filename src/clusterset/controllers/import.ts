@@ -24,6 +24,7 @@ import { parseServiceKey, type ServiceKey } from '../rules/names.ts';
 import { isOurImport, planImport } from '../rules/plan-import.ts';
 import { createImportedSlicePlanner, isOurSlice } from '../rules/plan-import-slices.ts';
 import { importableSinceAnnotations, readImportableSinceMs } from '../rules/propagation.ts';
+import { writeConflict } from './address-conflicts.ts';
 import { bringSlice } from './bring-slice.ts';
 import { dropDerived, holdDerived } from './derived-service.ts';
 import { type HeldAddresses, holdAddresses, importOwner } from './import-addresses.ts';
@@ -59,6 +60,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
     const merge = mergeOutcome({ shards: records.map(({ shard }) => shard), ports: context.policy().ports });
     if (merge !== undefined && hasNamespace(service)) return bring(key, { service, present, records, merge });
     await remove(key, present);
+    if (present !== undefined && !isOurImport(present)) await writeConflict(context, present);
     return undefined;
   }
 

@@ -3,7 +3,7 @@
 
 import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
 import { claimsByOwner } from '../../addresses/allocator.ts';
-import { ownerKey } from '../../addresses/claim.ts';
+import { canonicalAddress, ownerKey } from '../../addresses/claim.ts';
 import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
@@ -48,6 +48,9 @@ export const exportsByPolicy = 'policy';
 /** Index of `imports`: by the reason of their Ready condition. */
 export const importsByReason = 'ready-reason';
 
+/** Index of `imports`: by the addresses that they name, in their shortest form. */
+export const importsByAddress = 'address';
+
 /** Index of `imports`: copies that an agent of the older form left here, by the service they are of. */
 export const legacyImports = 'legacy';
 
@@ -84,6 +87,7 @@ export function createHomeCopies(options: {
       indexes: {
         [importsByReason]: (object) => keysOf(conditionOf(object.status?.conditions, 'Ready')?.reason),
         [legacyImports]: (object) => keysOf(legacyKey(object)),
+        [importsByAddress]: addressesOf,
       },
     }),
     claims: createInformer<AddressClaim>({
@@ -114,6 +118,12 @@ export function localServiceKey(slice: EndpointSlice): string | undefined {
 export function legacyKey(object: ServiceImport): string | undefined {
   const origin = legacyOrigin(object);
   return origin && formatServiceKey(origin.service);
+}
+
+/** Those that an import names; a foreign writer may have put anything there. */
+export function addressesOf({ spec }: ServiceImport): string[] {
+  const ips: readonly unknown[] = Array.isArray(spec?.ips) ? spec.ips : [];
+  return [...new Set(ips.slice(0, 2).map((ip) => canonicalAddress(String(ip))))];
 }
 
 export function importKey(slice: EndpointSlice): string | undefined {

@@ -41,6 +41,8 @@ export function proxyObjects(): Manifest[] {
 const clusterRules: PolicyRule[] = [
   { apiGroups: ['multicluster.x-k8s.io'], resources: ['serviceimports'], verbs: [...readVerbs] },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: [...readVerbs] },
+  // Whose address is whose.
+  { apiGroups: ['portolan.dev'], resources: ['addressclaims'], verbs: [...readVerbs] },
   { apiGroups: ['about.k8s.io'], resources: ['clusterproperties'], verbs: [...readVerbs] },
   // Zone and pod range of the node.
   { apiGroups: [''], resources: ['nodes'], verbs: [...readVerbs] },

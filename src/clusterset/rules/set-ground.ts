@@ -2,7 +2,7 @@
 // options. Peering refuses peers that claim any of it, and takes the addresses of their services from `peers`; names of
 // external services take theirs from `external`. Pure.
 
-import { isInRange, parseIp, parseRange } from '../../base/net/ip.ts';
+import { type IpRange, isInRange, parseIp, parseRange } from '../../base/net/ip.ts';
 import type { ConfigMap } from '../../kube/objects/config-map.ts';
 import type { ServiceImport } from '../kinds/service-import.ts';
 
@@ -59,6 +59,12 @@ export function readGround({ data }: Pick<ConfigMap, 'data'>): SetGround | undef
       external: rangesIn('externalRanges'),
     },
   };
+}
+
+/** Ranges that agents take virtual addresses from; none where no agent has written any. */
+export function allocatedRanges(written: Pick<ConfigMap, 'data'>): IpRange[] {
+  const { clusterSet = [], peers = [], external = [] } = readGround(written)?.ranges ?? {};
+  return [...clusterSet, ...peers, ...external].flatMap((text) => parseRange(text) ?? []);
 }
 
 /** Empty if it is not an object of texts. */

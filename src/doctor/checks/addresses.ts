@@ -1,8 +1,12 @@
-// Checks of address ranges: those of members and of the clusterset do not overlap, and enough addresses are left. Pure.
+// Checks of addresses: the ranges of members and of the clusterset do not overlap, enough addresses are left, and no import
+// names an address of another. Pure.
 
-import { isInRange, parseIp, parseRange } from '../../base/net/ip.ts';
+import { addressConflict } from '../../addresses/address-conflict.ts';
+import { canonicalAddress, ownerKey } from '../../addresses/claim.ts';
+import { type IpRange, isInRange, parseIp, parseRange } from '../../base/net/ip.ts';
 import { areServicesPublished, type KnownMember, virtualRanges } from '../../clusterset/explain/broker-state.ts';
 import { findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
+import { keyOf } from '../../kube/objects/object.ts';
 import type { Checks } from '../diagnosis.ts';
 import { need, needSet } from '../facts.ts';
 
@@ -33,7 +37,30 @@ export const addressChecks: Checks = {
       return [{ subject: `range ${cidr}`, message: `${used} of ${range.size} addresses are taken (${whose})` }];
     });
   },
+  PTL0403: (facts) => {
+    const imports = need(facts.imports).filter(({ spec }) => Array.isArray(spec?.ips));
+    const claims = new Map(need(facts.claims).map((claim) => [claim.metadata.name, ownerKey(claim.spec.owner)]));
+    const set = 'value' in facts.broker ? needSet(facts)?.state.set : undefined;
+    const ranges = set === undefined ? [] : virtualRanges(set).flatMap(({ cidr }) => parseRange(cidr) ?? []);
+    const users = new Map<string, string[]>();
+    for (const object of imports)
+      for (const address of new Set(object.spec.ips!.map((ip) => canonicalAddress(String(ip)))))
+        if (!users.get(address)?.push(keyOf(object))) users.set(address, [keyOf(object)]);
+    return imports.flatMap((object) => {
+      const conflict = addressConflict(object.metadata, object.spec.ips, {
+        claimedBy: (name) => claims.get(name),
+        usersOf: (address) => users.get(address) ?? [],
+        isAllocated: (address) => isInOne(address, ranges),
+      });
+      return conflict === undefined ? [] : [{ subject: `ServiceImport ${keyOf(object)}`, message: conflict.message }];
+    });
+  },
 };
+
+function isInOne(address: string, ranges: readonly IpRange[]): boolean {
+  const ip = parseIp(address);
+  return ip !== undefined && ranges.some((range) => isInRange(ip, range));
+}
 
 /** As other clusters see them: the declared ranges, or the translated ones. */
 function rangesSeen({ id, cluster, record }: KnownMember): NamedRange[] {

@@ -48,6 +48,15 @@ describe('bootstrap: roles every home has', () => {
     expect(['admin', 'edit', 'view'].map((user) => may(home, user, verb, what))).toEqual(expected);
   });
 
+  test.each(['admin', 'edit', 'view'])('bootstrap: %s -> no right to write AddressClaims', async (role) => {
+    const home = await openHome();
+    await home.given(namespace('shop'));
+    await home.given(binding(`shop/${role}`, `ClusterRole/${role}`, 'User/ann'));
+    await home.given(binding(role, `ClusterRole/${role}`, 'User/ann'));
+    const verbs = ['create', 'update', 'patch', 'delete', 'deletecollection'];
+    expect(verbs.filter((verb) => may(home, 'ann', verb, 'portolan.dev/addressclaims'))).toEqual([]);
+  });
+
   test('bootstrap: everybody with credentials -> discovery and questions about themselves', async () => {
     const { user } = await openHome();
     const ann = user('ann');

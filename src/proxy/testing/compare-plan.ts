@@ -1,6 +1,8 @@
 // Holds the plan against the model: random catalogs, changed step by step, each transaction applied to the kernel model, and
 // random connections that must reach exactly the endpoints that the objects allow, in even shares.
 
+import { addressClaimName } from '../../addresses/address-claim.ts';
+import { claimFor } from '../../addresses/claim.ts';
 import { parseRange } from '../../base/net/ip.ts';
 import type { ServiceImport } from '../../clusterset/kinds/service-import.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
@@ -31,6 +33,7 @@ export function comparePlan(seed: number): { readonly compared: number; readonly
   const situation = randomSituation(chance);
   const imports = new Map<string, ServiceImport>();
   const slices = new Map<string, EndpointSlice>();
+  const claims = new Map<string, string>();
   const state = new ProxyState(viewOfSituation(situation));
   const ruleset = new Ruleset({ isHairpin: (cluster) => cluster === situation.self.cluster });
   const kernel = new KernelModel();
@@ -39,12 +42,12 @@ export function comparePlan(seed: number): { readonly compared: number; readonly
   try {
     for (let step = 0; step < stepsMax; step += 1) {
       const changes = step === 0 ? 12 : 1 + Math.floor(chance() * 3);
-      for (let change = 0; change < changes; change += 1) changeOne(chance, { imports, slices, state });
+      for (let change = 0; change < changes; change += 1) changeOne(chance, { imports, slices, claims, state });
       const keys = state.takeDirty();
       kernel.apply(differenceScript(ruleset.change(keys.map((key) => [key, state.choiceOf(key).ports] as const))));
       for (let each = 0; each < connectionsPerStep; each += 1) {
         const to = randomConnection(chance, imports);
-        const expected = reachable(to, { imports: [...imports.values()], slices: inOrder(slices), situation });
+        const expected = reachable(to, { imports: [...imports.values()], slices: inOrder(slices), claims, situation });
         const difference = compareWay(kernel, to, expected);
         if (difference !== undefined) return { compared, difference: `seed ${seed}, step ${step}: ${difference}` };
         compared += 1;
@@ -66,10 +69,12 @@ function viewOfSituation({ self, preference, places }: Situation) {
 interface Catalog {
   readonly imports: Map<string, ServiceImport>;
   readonly slices: Map<string, EndpointSlice>;
+  readonly claims: Map<string, string>;
   readonly state: ProxyState;
 }
 
-function changeOne(chance: Chance, { imports, slices, state }: Catalog): void {
+function changeOne(chance: Chance, catalog: Catalog): void {
+  const { imports, slices, state } = catalog;
   const service = Math.floor(chance() * services);
   const slice = Math.floor(chance() * 3);
   const dice = chance();
@@ -81,13 +86,23 @@ function changeOne(chance: Chance, { imports, slices, state }: Catalog): void {
     const object = randomSlice(chance, service, slice);
     slices.set(`shop/${object.metadata.name}`, object);
     state.upsertSlice(object);
-  } else if (dice < 0.93) {
+  } else if (dice < 0.9) {
+    changeClaim(chance, service, catalog);
+  } else if (dice < 0.95) {
     imports.delete(`shop/s${service}`);
     state.removeImport(`shop/s${service}`);
   } else {
     slices.delete(`shop/s${service}-${slice}`);
     state.removeSlice(`shop/s${service}-${slice}`);
   }
+}
+
+function changeClaim(chance: Chance, service: number, { claims, state }: Catalog): void {
+  const address = chance() < 0.5 ? `243.0.0.${service + 1}` : `fd70:6f72:74f3::${service + 1}`;
+  const name = `s${service + (chance() < 0.3 ? 1 : 0)}`;
+  if (claims.delete(address)) return state.addresses.removeClaim(addressClaimName(address));
+  claims.set(address, name);
+  state.addresses.upsertClaim(claimFor({ kind: 'ServiceImport', namespace: 'shop', name }, address));
 }
 
 /** If two slices claim an endpoint, the first cluster by name counts. */

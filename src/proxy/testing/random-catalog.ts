@@ -50,11 +50,7 @@ export function randomImport(chance: Chance, index: number): ServiceImport {
   return {
     apiVersion: 'multicluster.x-k8s.io/v1beta1',
     kind: 'ServiceImport',
-    metadata: {
-      name: `s${index}`,
-      namespace: 'shop',
-      creationTimestamp: `2026-01-0${1 + Math.floor(chance() * 3)}T00:00:00Z`,
-    },
+    metadata: { name: `s${index}`, namespace: 'shop' },
     spec: {
       type: chance() < 0.1 ? 'Headless' : 'ClusterSetIP',
       ips,
@@ -104,12 +100,19 @@ export function reachable(
   {
     imports,
     slices,
+    claims,
     situation,
-  }: { imports: readonly ServiceImport[]; slices: readonly EndpointSlice[]; situation: Situation },
+  }: {
+    imports: readonly ServiceImport[];
+    slices: readonly EndpointSlice[];
+    /** Name of the import that holds an address. */
+    claims: ReadonlyMap<string, string>;
+    situation: Situation;
+  },
 ): ReadonlySet<string> | undefined {
-  const owner = imports
-    .filter(({ spec }) => spec.type !== 'Headless' && spec.ips?.includes(to.ip))
-    .sort((a, b) => (rank(a) < rank(b) ? -1 : 1))[0];
+  const users = imports.filter(({ spec }) => spec.type !== 'Headless' && spec.ips?.includes(to.ip));
+  const holder = claims.get(to.ip) ?? (users.length === 1 ? users[0]?.metadata.name : undefined);
+  const owner = users.find(({ metadata }) => metadata.name === holder);
   const port = owner?.spec.ports?.find((each) => each.protocol === to.protocol && each.port === to.port);
   if (owner === undefined || port === undefined) return undefined;
   let candidates = new Map<string, { tier: number; cluster: string; address: string }>();
@@ -135,10 +138,6 @@ export function reachable(
     situation.preference === 'NearestFirst' || /^Prefer(Close|SameZone)$/.test(owner.spec.trafficDistribution ?? '');
   const nearest = Math.min(...[...candidates.values()].map(({ tier }) => tier));
   return new Set((wantsNearest ? filter(candidates, ({ tier }) => tier === nearest) : candidates).keys());
-}
-
-function rank({ metadata }: ServiceImport): string {
-  return `${metadata.creationTimestamp} ${metadata.namespace}/${metadata.name}`;
 }
 
 function tierOf({ self, places: known }: Situation, cluster: string, zone: string | undefined): number {

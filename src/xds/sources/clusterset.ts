@@ -1,10 +1,14 @@
-// Keeps the resources of clusterset services current: ServiceImports, their slices, and where clusters are. A change of
+// Keeps the resources of clusterset services current: ServiceImports, their slices, whose addresses they have, and where
+// clusters are. A change of
 // one endpoint makes the resources of its service anew, once for each place that has proxies.
 
+import { areUnreadable, followClaims } from '../../catalog/claims/follow-claims.ts';
+import { ServedAddresses } from '../../catalog/claims/served-addresses.ts';
 import type { Place } from '../../catalog/routing/locality.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
 import { readLocality, type SetLocality, unknownLocality } from '../../clusterset/rules/locality.ts';
+import { allocatedRanges } from '../../clusterset/rules/set-ground.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../../kube/objects/endpoint-slice.ts';
@@ -41,6 +45,7 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
     ...{ client, world, log, type: configMapType, namespace: systemNamespace, fieldSelector },
   });
 
+  const addresses = new ServedAddresses((key) => batch.add(key));
   const batch = new Batch(world.timers, (keys) => {
     if (keys.has(optionsKey)) return follow();
     for (const key of keys) renew(key);
@@ -55,9 +60,15 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
     const service = object && clustersetServiceOf(object, slices.byIndex('service', key));
     if (service === undefined) services.delete(key);
     else services.set(key, service);
+    addresses.use(key, service?.ips ?? []);
     replaceSafely(book.clusterset, key, () => (service ? clustersetResources(service, domain) : []), log);
     for (const { place, set } of book.places()) fill(place, set, key);
-    replaceSafely(book.clustersetListeners, key, () => (service ? clustersetListeners(service, domain) : []), log);
+    const served = service && { ...service, ips: service.ips.filter((ip) => isServed(ip, key)) };
+    replaceSafely(book.clustersetListeners, key, () => (served ? clustersetListeners(served, domain) : []), log);
+  }
+
+  function isServed(ip: string, key: string): boolean {
+    return addresses.problemOf(ip, key) === undefined;
   }
 
   function fill(from: Place, set: ResourceSet, key: string): void {
@@ -78,14 +89,35 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
   config.on((_key, next) => {
     locality = readLocality(next ?? {});
     domain = readDnsOptions(next ?? {}).zone;
+    addresses.setRanges(allocatedRanges(next ?? {}));
     batch.add(optionsKey);
   });
-  const source = sourceOf([imports, slices, config] as unknown as Informer<never>[], () => batch.stop());
+  const settled = Promise.withResolvers<void>();
+  const claims = followClaims({
+    ...{ client, world, log, onSettled: settled.resolve },
+    to: {
+      upsert: (claim) => addresses.upsertClaim(claim),
+      remove: (name) => addresses.removeClaim(name),
+      keys: () => addresses.claimKeys(),
+    },
+    onListed: () => addresses.setListed(),
+  });
+  const source = sourceOf([imports, slices, config] as unknown as Informer<never>[], () => {
+    claims.stop();
+    batch.stop();
+  });
+  claims.start();
   return {
     ...source,
     whenSynced: async () => {
-      await source.whenSynced();
+      await Promise.all([source.whenSynced(), settled.promise]);
       batch.flush();
+    },
+    staleSinceMs: () => {
+      const status = claims.status();
+      const ofClaims = areUnreadable(status) ? undefined : status.staleSinceMs;
+      const ofOthers = source.staleSinceMs();
+      return ofClaims === undefined || ofOthers === undefined ? (ofClaims ?? ofOthers) : Math.min(ofClaims, ofOthers);
     },
     locality: () => locality,
   };
