@@ -82,4 +82,49 @@ describeWith(['envoy', 'ip', 'nft'], 'external services by xds', () => {
     },
     60_000,
   );
+
+  test.each([
+    ['delta', 'is deleted'],
+    ['sotw', 'is deleted'],
+    ['delta', 'gets a match of another protocol, which is then removed'],
+  ] as const)(
+    '%s: kept connections while the rule %s -> no request fails',
+    async (variant, change) => {
+      const inside = startXdsNamespace(inspectedPort);
+      closing.push(() => inside.stop());
+      const xds = await startXdsTest({ listen: { host: inside.outside, port: 0 } });
+      closing.push(() => xds.stop());
+      chmodSync(xds.folder, 0o755);
+      await inside.ask({ do: 'serve', name: 'a', address: '10.70.0.1', port: 8080 });
+      await inside.ask({ do: 'serve', name: 'original', address: '242.0.0.1', port: 80 });
+      await put(xds, vip('web', '242.0.0.1', '10.70.0.1'));
+      await put(xds, vip('other', '242.0.0.2', '10.70.0.1'));
+      const envoy = inside.startEnvoy(xds.folder, 'sidecar', await xds.bootstrap('sidecar', 'web', { variant }));
+      const get = async () => String(await inside.ask({ do: 'get', to: 'http://242.0.0.1/' }));
+      await until('the first answer', async () => (await get()) === 'a').catch((error: Error) => {
+        throw new Error(`${error.message}: ${envoy.log()}`);
+      });
+      await inside.ask({ do: 'repeat', to: 'http://242.0.0.1/', isKept: true });
+      await pause(500);
+      const ref = { namespace, name: 'web' };
+      if (change === 'is deleted') {
+        await xds.client.delete(meshExternalServiceType, ref);
+        await until('a new connection goes to the original server', async () => (await get()) === 'original');
+      } else {
+        const own = { type: 'InternalVIP', value: 'web.ext', port: 80, protocol: 'http' };
+        const more = { type: 'IP', value: '10.70.0.9', port: 80, protocol: 'tcp' };
+        for (const match of [[more, own], [own]]) {
+          const body = { spec: { match } };
+          await xds.client.patch(meshExternalServiceType, ref, { kind: 'merge', body });
+          await pause(1500);
+        }
+      }
+      await pause(3000);
+      const answers = (await inside.ask({ do: 'until' })) as Record<string, number>;
+      expect(Object.keys(answers).filter((answer) => answer.startsWith('failed'))).toEqual([]);
+      expect(answers['a']).toBeGreaterThan(100);
+      expect(xds.role.service.proxies.reports().flatMap(({ refused }) => refused)).toEqual([]);
+    },
+    60_000,
+  );
 });

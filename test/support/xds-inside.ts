@@ -1,7 +1,7 @@
 // The part of a test that runs inside a network namespace: backends, and a client. Takes orders as lines of JSON and answers
 // each with a line of JSON.
 
-import { createServer, get, type Server } from 'node:http';
+import { Agent, createServer, get, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { createServer as createTcpServer } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -34,8 +34,8 @@ export type Order =
   /** How many echoes a held connection has read, and whether it is closed. */
   | { readonly do: 'held'; readonly name: string }
   | { readonly do: 'get'; readonly to: string }
-  /** Asks again and again, each time on a new connection, until `until`. */
-  | { readonly do: 'repeat'; readonly to: string }
+  /** Asks again and again until `until`: each time on a new connection, or on several that are kept. */
+  | { readonly do: 'repeat'; readonly to: string; readonly isKept?: boolean }
   | { readonly do: 'until' }
   /** A TLS handshake and one HTTP request over it. */
   | {
@@ -51,9 +51,9 @@ const timeoutMs = 5000;
 const servers: Server[] = [];
 let repeating: { isOver: boolean; done: Promise<object> } | undefined;
 
-function ask(to: string): Promise<string> {
+function ask(to: string, agent: Agent | false = false): Promise<string> {
   return new Promise((resolve) => {
-    const request = get(to, { agent: false, timeout: timeoutMs }, (response) => {
+    const request = get(to, { agent, timeout: timeoutMs }, (response) => {
       let text = '';
       response.on('data', (chunk) => (text += chunk));
       response.on('end', () => resolve(response.statusCode === 200 ? text : `failed: ${response.statusCode}`));
@@ -70,6 +70,23 @@ async function repeat(to: string, state: { isOver: boolean }): Promise<object> {
     const answer = await ask(to);
     answers[answer] = (answers[answer] ?? 0) + 1;
   }
+  return answers;
+}
+
+const keptConnections = 8;
+
+async function repeatKept(to: string, state: { isOver: boolean }): Promise<object> {
+  const agent = new Agent({ keepAlive: true, maxSockets: keptConnections });
+  const answers: Record<string, number> = {};
+  const one = async () => {
+    while (!state.isOver) {
+      const answer = await ask(to, agent);
+      answers[answer] = (answers[answer] ?? 0) + 1;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  };
+  await Promise.all(Array.from({ length: keptConnections }, one));
+  agent.destroy();
   return answers;
 }
 
@@ -133,7 +150,7 @@ async function follow(order: Order): Promise<unknown> {
   }
   if (order.do === 'repeat') {
     const state = { isOver: false, done: Promise.resolve({}) as Promise<object> };
-    state.done = repeat(order.to, state);
+    state.done = order.isKept ? repeatKept(order.to, state) : repeat(order.to, state);
     repeating = state;
     return 'ready';
   }

@@ -28,6 +28,8 @@ export type Speech = 'http1' | 'http2' | 'bytes';
 export interface Target {
   /** Name of the cluster, or of the group that stands for several. */
   readonly name: string;
+  /** Stays the same whatever other matches the resource has. */
+  readonly key: string;
   readonly owner: RuleOwner;
   readonly port: number;
   readonly speech: Speech;
@@ -174,19 +176,21 @@ function withTargets(object: MeshExternalService, destinationFor: DestinationOf)
   const owner = ownerOf(object);
   const { namespace = '', name: ownName } = object.metadata;
   const objectName = { kind: object.kind, namespace, name: ownName };
-  const speeches = new Map<number, Set<Speech>>();
+  const firstSpeech = new Map<number, Speech>();
   for (const { port, protocol } of object.spec.match)
-    speeches.set(port, (speeches.get(port) ?? new Set()).add(speechOf(protocol ?? 'tcp')));
+    if (!firstSpeech.has(port)) firstSpeech.set(port, speechOf(protocol ?? 'tcp'));
   const targets = new Map<string, Target>();
   const targetFor = ({ port, protocol }: Rule): Target => {
     const speech = speechOf(protocol);
-    // The founding document's name; one policy that speaks two protocols on one port needs two.
+    // The founding document's name. A policy that speaks two protocols on one port needs two: the first match has the plain
+    // one, so that a match added later renames nothing.
     const plain = `${ownerId(owner)}_${port}`;
-    const name = (speeches.get(port)?.size ?? 0) > 1 ? `${plain}_${speech}` : plain;
+    const name = firstSpeech.get(port) === speech ? plain : `${plain}_${speech}`;
     const known = targets.get(name);
     if (known !== undefined) return known;
     const target = {
       name,
+      key: `${plain}:${speech}`,
       owner,
       port,
       speech,

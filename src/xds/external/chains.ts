@@ -1,5 +1,5 @@
 // Filter chains. A chain is named after where it leads and never depends on other rules: Envoy tells chains apart by their
-// whole text, so one that changes would end its connections. Pure.
+// whole text, and one that changes is drained. Chains of requests do not even name clusters, which their routes do. Pure.
 
 import type { JsonObject } from '../../base/json.ts';
 import type { Plugins } from '../../external/plugins/plugin.ts';
@@ -22,10 +22,10 @@ export function chainName(use: ChainUse): string {
   if (use.kind === 'blackhole') return blackholeName;
   if (use.kind === 'passthrough') return passthroughName;
   if (use.kind === 'bytes') return use.target.name;
-  if (use.kind === 'vip') return `${use.target.name}:vip:${use.httpClass}`;
+  if (use.kind === 'vip') return `${use.target.key}:vip:${use.httpClass}`;
   return use.target === undefined
     ? `${passthroughName}:${use.port}:${use.httpClass}`
-    : `${use.target.name}:${use.httpClass}`;
+    : `${use.target.key}:${use.httpClass}`;
 }
 
 export function chainOf(use: ChainUse, plugins: Plugins): JsonObject {
@@ -52,7 +52,7 @@ function http(name: string, use: Extract<ChainUse, { httpClass: HttpClass }>, pl
       '@type': extension('filters.network.http_connection_manager.v3.HttpConnectionManager'),
       stat_prefix: name,
       rds: { route_config_name: route, config_source: fromAds },
-      early_header_mutation_extensions: [ruleMark(use.target?.name ?? passthroughName)],
+      early_header_mutation_extensions: [ruleMark(use.target?.key ?? passthroughName)],
       http_filters: [forgetRule, ...pluginFilters(plugins), router],
       // As little as possible is changed of what passes.
       http_protocol_options: { accept_http_10: true },

@@ -151,10 +151,41 @@ describe('external resources', () => {
     const both = [externalService(spec, { name: 'x' }), externalService(spec, { name: 'x', origin: 'broker' })];
     expect(namesOf(both, 'cluster')).toEqual([
       'blackhole',
-      ...['broker/x_80_bytes_dns', 'broker/x_80_bytes_static', 'broker/x_80_http1_dns', 'broker/x_80_http1_static'],
+      ...['broker/x_80_bytes_dns', 'broker/x_80_bytes_static', 'broker/x_80_dns', 'broker/x_80_static'],
       'passthrough',
-      ...['x_80_bytes_dns', 'x_80_bytes_static', 'x_80_http1_dns', 'x_80_http1_static'],
+      ...['x_80_bytes_dns', 'x_80_bytes_static', 'x_80_dns', 'x_80_static'],
     ]);
+  });
+
+  const match = (value: string, protocol: string) => `{ type: IP, value: ${value}, port: 80, protocol: ${protocol} }`;
+  const vip = '{ type: InternalVIP, value: a.ext, port: 80, protocol: http }';
+  const withMatches = (...matches: readonly string[]) =>
+    generate([
+      externalService(
+        `{ match: [${matches.join(', ')}], destination: { type: Regular, endpoints: [{ address: a.b }] } }`,
+        { name: 'x', vips: { 'a.ext': '242.0.0.1' } },
+      ),
+    ]);
+
+  test.each([
+    ['of another protocol added', [vip, match('10.0.0.1', 'http')], [match('10.0.0.2', 'tcp')]],
+    ['of two more protocols added', [match('10.0.0.1', 'http')], [match('10.0.0.2', 'tcp'), match('10.0.0.3', 'grpc')]],
+    ['of the same protocol added', [vip], [match('10.0.0.2', 'http')]],
+  ])('a match %s, or taken away again -> chains and clusters of the others keep name and text', (_how, own, more) => {
+    const [before, after] = [withMatches(...own), withMatches(...own, ...more)];
+    const chains = chainsIn(after);
+    for (const chain of chainsIn(before)) expect(chains).toContain(chain);
+    const clusters = (list: typeof before) =>
+      list.flatMap(({ type, body }) => (type === 'cluster' ? [JSON.stringify(body)] : []));
+    for (const cluster of clusters(before)) expect(clusters(after)).toContain(cluster);
+  });
+
+  test('the first match of a port goes, so that a cluster is renamed -> chains of requests do not change', () => {
+    const rest = [vip, match('10.0.0.1', 'http')];
+    const requests = (list: ReturnType<typeof withMatches>) => chainsIn(list).filter((chain) => chain.includes('rds'));
+    const [before, after] = [withMatches(match('10.0.0.2', 'tcp'), ...rest), withMatches(...rest)];
+    expect(requests(before).length).toBeGreaterThan(1);
+    expect(requests(before)).toEqual(expect.arrayContaining(requests(after)));
   });
 
   test('a rule is added -> chains that were there keep their text, and nothing else of the listener changes', () => {

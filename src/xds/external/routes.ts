@@ -16,7 +16,7 @@ export function portRouteName(port: number, httpClass: HttpClass): string {
 }
 
 export function vipRouteName(target: Target): string {
-  return `external:vip:${target.name}`;
+  return `external:vip:${target.key}`;
 }
 
 export function filterNameOf(pluginType: string): string {
@@ -29,7 +29,7 @@ export function portRoute(port: number, httpClass: HttpClass, table: ClassTable)
     ...table.wildcards.map(({ suffix, target }) => virtualHost(`*${suffix}`, [routeTo(target)])),
   ];
   const targets = [...new Set(table.ranges.map(({ target }) => target))];
-  const byRule = targets.map((target) => ({ ...routeTo(target), match: { ...anyPath, ...headerIs(target.name) } }));
+  const byRule = targets.map((target) => ({ ...routeTo(target), match: { ...anyPath, ...headerIs(target.key) } }));
   const name = portRouteName(port, httpClass);
   const causes = new Set([...table.names, ...table.wildcards, ...table.ranges].map(({ target }) => causeOf(target)));
   return routeResource(name, [...hosts, virtualHost('*', [...byRule, passOn])], [...causes]);

@@ -4,6 +4,7 @@
 import type { CallHandlers, ServerCall } from '../../base/grpc/server-options.ts';
 import { codes } from '../../base/grpc/status.ts';
 import { MalformedError } from '../../base/protobuf/wire-reader.ts';
+import type { Timer } from '../../base/world.ts';
 import { typeOfUrl } from '../envoy-schema.ts';
 import { admitNode, type ProxyCaller } from '../identity/proxy-identity.ts';
 import type { ClientRequest, NodeInfo, SessionEvent } from '../session/messages.ts';
@@ -26,6 +27,9 @@ const endedCertificate = [
   'the certificate of this connection has ended; connect again with the present one',
 ] as const;
 
+/** Envoy's own --drain-time-s, 600 unless given, and some time for its answers. */
+const drainMs = 630_000;
+
 export class ProxyStream implements CallHandlers {
   readonly #call: ServerCall<ProxyCaller>;
   readonly #method: Method;
@@ -34,6 +38,7 @@ export class ProxyStream implements CallHandlers {
   #opened: Opened | undefined;
   #isBlocked = false;
   #isEnded = false;
+  #wake: Timer | undefined;
 
   constructor(call: ServerCall<ProxyCaller>, method: Method, context: StreamContext) {
     this.#call = call;
@@ -72,6 +77,7 @@ export class ProxyStream implements CallHandlers {
 
   onClosed(): void {
     this.#isEnded = true;
+    this.#wake?.cancel();
     this.#opened?.close();
     this.#opened = undefined;
   }
@@ -80,12 +86,22 @@ export class ProxyStream implements CallHandlers {
   pump(): void {
     const session = this.#opened?.session;
     while (session !== undefined && !this.#isBlocked && !this.#isEnded) {
-      const response = session.next();
-      if (response === undefined) return;
+      const response = session.next(this.#context.world.clock.monotonicMs());
+      if (response === undefined) return this.#sleep(session);
       const bytes = encodeResponse(this.#method.variant, response);
       this.#context.meter.sent(response.type, bytes.length);
       this.#isBlocked = !this.#call.send(bytes);
     }
+  }
+
+  /** Until the session has something more to send by itself. */
+  #sleep({ wakeMs }: XdsSession): void {
+    const { clock, timers } = this.#context.world;
+    this.#wake?.cancel();
+    this.#wake =
+      wakeMs === undefined
+        ? undefined
+        : timers.after(Math.max(0, wakeMs - clock.monotonicMs()), () => this.#context.schedule(this));
   }
 
   #decode(message: Buffer): ClientRequest | undefined {
@@ -121,6 +137,8 @@ export class ProxyStream implements CallHandlers {
       proven: this.#context.proven,
       isAggregated: type === undefined,
       isEnvoy: node.userAgent === 'envoy',
+      // The chains of an ingress carry bytes: no request on an open connection looks for its cluster again.
+      drainMs: role === 'ingress' ? 0 : drainMs,
     });
     const state = { variant, session, sinceMs: world.clock.wallMs() };
     record.streams.add(state);

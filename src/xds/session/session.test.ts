@@ -61,6 +61,76 @@ describe.each(variants)('%s: first configuration', (variant) => {
   });
 });
 
+describe.each(variants)('%s: clusters of chains that drain', (variant) => {
+  const drainMs = 600_000;
+  const gone = variant === 'delta' ? '< cluster -a' : '< cluster b';
+  const told = (talk: Talk) => talk.said().filter((line) => line.startsWith('<'));
+  const begun = (options = {}) => {
+    const talk = new Talk(variant, { drainMs, ...options })
+      .put('a', testCluster('a'), testEndpoints('a', '10.0.0.1'), testListener('la', 'a'))
+      .put('b', testCluster('b'), testListener('lb', 'b'));
+    talk.ask('cluster').ask('listener').said();
+    return talk;
+  };
+
+  test('a rule goes -> its listener at once, its cluster and endpoints when the chains of the listener are drained', () => {
+    const talk = begun().put('a').flush();
+    expect(told(talk)).toEqual([variant === 'delta' ? '< listener -la' : '< listener lb']);
+    expect(told(talk.wait(drainMs - 1))).toEqual([]);
+    expect(told(talk.wait(1))[0]).toBe(gone);
+  });
+
+  test('it comes back meanwhile, changed or not -> it is not taken away', () => {
+    for (const timeout of ['1s', '9s']) {
+      const talk = begun().put('a').flush();
+      talk.put('a', testCluster('a', timeout), testEndpoints('a', '10.0.0.1'), testListener('la', 'a')).flush().said();
+      expect(told(talk.wait(2 * drainMs))).toEqual([]);
+    }
+  });
+
+  test('something else changes meanwhile -> sent as ever, and the endpoints of what is held stay', () => {
+    const talk = begun().put('a').flush();
+    talk.said();
+    expect(told(talk.put('b', testCluster('b', '9s'), testListener('lb', 'b')).flush())).toEqual([
+      variant === 'delta' ? '< cluster b' : '< cluster a b',
+    ]);
+  });
+
+  test('the proxy connects again meanwhile -> its chains may still drain: held anew', () => {
+    const talk = begun().put('a').flush();
+    talk.reconnect().ask('cluster').ask('listener').said();
+    expect(told(talk.wait(drainMs - 1))).toEqual([]);
+  });
+
+  test('a client that is no Envoy -> no chains: taken away at once', () => {
+    expect(told(begun({ isEnvoy: false }).put('a').flush())).toContain(gone);
+  });
+
+  test('more of them than are held -> the oldest go first', () => {
+    const talk = new Talk(variant, { drainMs }).put('b', testCluster('b'));
+    for (let i = 0; i < 1030; i++) talk.put(`c${i}`, testCluster(`c${i}`));
+    talk.prove().ask('cluster').ask('listener').said();
+    for (let i = 0; i < 1030; i++) talk.put(`c${i}`);
+    talk.flush().flush();
+    const left = talk.set.entries('cluster');
+    expect([...left].map(({ name }) => name)).toEqual(['b']);
+    const lines = told(talk);
+    expect(lines.at(-1)).toContain(variant === 'delta' ? '-c0' : 'c1029');
+    if (variant === 'sotw') expect(lines.at(-1)!.split(' ')).not.toContain('c0');
+  });
+});
+
+describe.each(variants)('%s: endpoints that are no longer wanted', (variant) => {
+  test.each(['asked for', 'sent behind their cluster too'])('%s -> their changes are not sent any more', (how) => {
+    const talk = shop(new Talk(variant));
+    if (how !== 'asked for') talk.ask('cluster');
+    talk.ask('endpoints', 'a').leave('endpoints', 'a').said();
+    talk.put('a', testCluster('a'), testEndpoints('a', '10.0.0.2'), testListener('la', 'a')).flush();
+    expect(talk.said()).toEqual([]);
+    expect(talk.ask('endpoints', 'a').said()).toEqual(['> endpoints a', '< endpoints a']);
+  });
+});
+
 describe.each(variants)('%s: changes', (variant) => {
   test('endpoints change -> that one resource is sent', () => {
     const talk = shop(new Talk(variant)).put('b', testCluster('b'), testEndpoints('b', '10.0.1.1'));

@@ -37,6 +37,11 @@ export interface SessionOptions {
   readonly isAggregated: boolean;
   /** Takes endpoints that follow their cluster unasked, and need not be sent them again when it asks. */
   readonly isEnvoy: boolean;
+  /**
+   * For how long a cluster that nothing refers to any more is left to an Envoy. Filter chains that were removed or changed
+   * serve their open connections until they are drained, and a request that finds its cluster gone fails.
+   */
+  readonly drainMs: number;
 }
 
 const additionOrder: readonly XdsType[] = ['cluster', 'endpoints', 'listener', 'route', 'secret'];
@@ -52,6 +57,8 @@ const referrers: Readonly<Record<XdsType, readonly XdsType[]>> = {
 };
 
 const batchBytesMax = 256 * 1024;
+/** More clusters than this do not wait for chains to be drained: rules that come and go all the time cost bounded memory. */
+const heldMax = 1024;
 
 export class XdsSession {
   readonly #options: SessionOptions;
@@ -102,7 +109,7 @@ export class XdsSession {
   }
 
   /** The next response; undefined when there is nothing to send before something else happens. */
-  next(): ServerResponse | undefined {
+  next(nowMs: number): ServerResponse | undefined {
     const followers = this.#follow();
     if (followers !== undefined) return followers;
     for (const type of additionOrder) {
@@ -111,10 +118,16 @@ export class XdsSession {
       if (this.#followers.size > 0) return this.#follow();
     }
     for (const type of removalOrder) {
-      const response = this.#removals(this.#states[type]);
+      const response = this.#removals(this.#states[type], nowMs);
       if (response !== undefined) return response;
     }
     return undefined;
+  }
+
+  /** When `next` may have something more to send though nothing happened. */
+  get wakeMs(): number | undefined {
+    const [first] = this.#states.cluster.heldSince.values();
+    return first === undefined ? undefined : first + this.#options.drainMs;
   }
 
   #answer(state: TypeState, { nonce, error }: Answer): SessionEvent[] {
@@ -192,7 +205,8 @@ export class XdsSession {
     if (isWildcard === false) state.isWildcard = false;
     for (const name of unsubscribe) {
       state.names.delete(name);
-      if (!this.#isWanted(state.type, name)) state.forget(name);
+      // Endpoints that were sent unasked are wanted as long as they are held, unless the proxy says otherwise.
+      if (!this.#isWanted(state.type, name) || state.type === 'endpoints') state.forget(name);
     }
   }
 
@@ -274,7 +288,7 @@ export class XdsSession {
       return undefined;
     }
     // Removed and added again before the proxy was notified.
-    state.removals.delete(name);
+    state.dropRemoval(name);
     if (state.forced.has(name) || state.current.get(name)?.version !== entry.version) return entry;
     return undefined;
   }
@@ -300,12 +314,19 @@ export class XdsSession {
     return { type: state.type, nonce, version: formatDigest(state.digest), entries, removed: [] };
   }
 
-  #removals(state: TypeState): ServerResponse | undefined {
+  #removals(state: TypeState, nowMs: number): ServerResponse | undefined {
     if (state.removals.size === 0 || !this.#canSend(state)) return undefined;
-    const gone = [...state.removals].filter((name) => !this.#isInUse(state.type, name));
+    const gone = [...this.#drained(state, nowMs)];
+    if (state.removals.size > state.heldSince.size) {
+      for (const name of state.removals) {
+        if (state.heldSince.has(name) || this.#isInUse(state.type, name)) continue;
+        if (this.#isDraining(state, name)) state.heldSince.set(name, nowMs);
+        else gone.push(name);
+      }
+    }
     if (gone.length === 0) return undefined;
     for (const name of gone) {
-      state.removals.delete(name);
+      state.dropRemoval(name);
       // No response would tell a proxy so: it stops asking by itself.
       if (this.#options.variant === 'sotw' && !this.#isWhole(state)) state.forget(name);
       if (state.type === 'cluster' && !this.#states.endpoints.names.has(name)) this.#states.endpoints.forget(name);
@@ -321,6 +342,21 @@ export class XdsSession {
       entries: isWhole ? [...state.current.values()] : [],
       removed: isWhole ? [] : gone,
     };
+  }
+
+  /** Whether chains that nothing names any more may still lead to it. */
+  #isDraining(state: TypeState, name: string): boolean {
+    const { isEnvoy, drainMs } = this.#options;
+    return isEnvoy && drainMs > 0 && state.type === 'cluster' && state.current.has(name);
+  }
+
+  /** Held for long enough; they are in the order in which they came. */
+  *#drained({ heldSince }: TypeState, nowMs: number): IterableIterator<string> {
+    let excess = heldSince.size - heldMax;
+    for (const [name, sinceMs] of heldSince) {
+      if (excess-- <= 0 && nowMs - sinceMs < this.#options.drainMs) return;
+      yield name;
+    }
   }
 
   #isInUse(type: XdsType, name: string): boolean {

@@ -29,6 +29,8 @@ export class TypeState {
   readonly forced = new Set<string>();
   /** Names to be taken away as soon as nothing in use refers to them. */
   readonly removals = new Set<string>();
+  /** Those of them that nothing refers to any more, and since when: chains that are draining may still use them. */
+  readonly heldSince = new Map<string, number>();
   /** Names that were in a refused response together with others, and are sent alone from now on. */
   readonly suspects = new Set<string>();
   /** An answer is owed even if there is nothing to tell. */
@@ -85,13 +87,20 @@ export class TypeState {
     this.before.delete(name);
     this.dirty.delete(name);
     this.forced.delete(name);
-    this.removals.delete(name);
+    this.dropRemoval(name);
     this.suspects.delete(name);
+  }
+
+  /** It is wanted again, or has been taken away. */
+  dropRemoval(name: string): void {
+    this.removals.delete(name);
+    this.heldSince.delete(name);
   }
 
   /** Whether a form that the proxy may still use, other than the newest, refers to this resource. */
   mayStillUse(reference: Reference, refusals: Refusals): boolean {
-    if (this.dirty.size > 0 || this.removals.size > 0) return true;
+    if (this.dirty.size > 0 || this.removals.size > this.heldSince.size) return true;
+    for (const name of this.heldSince.keys()) if (mayRefer(this.current.get(name), reference)) return true;
     for (const entry of this.before.values()) if (mayRefer(entry, reference)) return true;
     for (const { entry, lastGood } of refusals.values()) {
       if (entry.type === this.type && mayRefer(lastGood, reference)) return true;

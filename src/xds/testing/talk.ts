@@ -20,11 +20,14 @@ export class Talk {
   readonly #names = new Map<XdsType, string[]>();
   readonly #held = new Map<XdsType, { version: string; versions: Record<string, string> }>();
   readonly #isEnvoy: boolean;
+  readonly #drainMs: number;
+  nowMs = 0;
   #session: XdsSession;
   judge: (response: ServerResponse) => Verdict = () => 'ack';
 
-  constructor(variant: Variant, { isEnvoy = true } = {}) {
+  constructor(variant: Variant, { isEnvoy = true, drainMs = 0 } = {}) {
     this.#variant = variant;
+    this.#drainMs = drainMs;
     this.#isEnvoy = isEnvoy;
     this.#session = this.#open();
     this.set.onChange((changes: readonly ResourceChange[]) => {
@@ -55,6 +58,27 @@ export class Talk {
     return this.flush();
   }
 
+  /** Lets time pass until the session has something to send by itself. */
+  wait(ms: number): this {
+    this.nowMs += ms;
+    const { wakeMs } = this.#session;
+    return wakeMs === undefined || wakeMs > this.nowMs ? this : this.flush();
+  }
+
+  /** Delta: no longer wanted. State of the world: the names that stay. */
+  leave(type: XdsType, name: string): this {
+    this.lines.push(`> ${type} not ${name}`);
+    const stay = (this.#names.get(type) ?? []).filter((one) => one !== name);
+    this.#names.set(type, stay);
+    const isDelta = this.#variant === 'delta';
+    this.#session.take(type, {
+      typeUrl: type,
+      names: isDelta ? { kind: 'changes', subscribe: [], unsubscribe: [name] } : { kind: 'all', names: stay },
+      held: isDelta ? { versions: {} } : { version: '' },
+    });
+    return this.flush();
+  }
+
   reconnect(): this {
     this.lines.push('--- reconnect');
     this.#names.clear();
@@ -79,7 +103,7 @@ export class Talk {
 
   flush(): this {
     for (;;) {
-      const response = this.#session.next();
+      const response = this.#session.next(this.nowMs);
       if (response === undefined) return this;
       this.lines.push(describe(response));
       const verdict = this.judge(response);
@@ -101,6 +125,7 @@ export class Talk {
       proven: this.proven,
       isAggregated: true,
       isEnvoy: this.#isEnvoy,
+      drainMs: this.#drainMs,
     });
   }
 
