@@ -4,7 +4,12 @@
 import type { Log } from '../base/log.ts';
 import { parseIp } from '../base/net/ip.ts';
 import { sleep, type World } from '../base/world.ts';
-import { type ClusterProperty, clusterPropertyType, clusterSetProperty } from '../clusterset/kinds/cluster-property.ts';
+import {
+  type ClusterProperty,
+  clusterIdProperty,
+  clusterPropertyType,
+  clusterSetProperty,
+} from '../clusterset/kinds/cluster-property.ts';
 import { type MeshExternalService, meshExternalServiceType } from '../external/kinds/mesh-external-service.ts';
 import { defaultOutboundPorts, redirectsOf } from '../external/rules/redirects.ts';
 import { tablesOf } from '../external/rules/tables.ts';
@@ -21,7 +26,8 @@ export interface EnvoyRedirectsOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly home: Client;
-  readonly place: { readonly cluster: string };
+  /** Id of the cluster; the one that it joined with if absent. */
+  readonly cluster?: string;
   readonly onChange: (redirects: readonly Redirect[]) => void;
 }
 
@@ -42,8 +48,12 @@ export function followEnvoyRedirects(options: EnvoyRedirectsOptions): { stop(): 
   let isPlanned = false;
 
   function plan(): void {
-    const clusterset = properties.get(clusterSetProperty)?.spec?.value ?? defaultClusterset;
-    const rules = [...services.values()].flatMap((object) => redirectedRules(object, { clusterset, ...options.place }));
+    const propertyOf = (property: string) => properties.get(property)?.spec?.value;
+    const place = {
+      clusterset: propertyOf(clusterSetProperty) ?? defaultClusterset,
+      cluster: options.cluster ?? propertyOf(clusterIdProperty) ?? '',
+    };
+    const rules = [...services.values()].flatMap((object) => redirectedRules(object, place));
     onChange([...redirectsOf(tablesOf(rules), defaultOutboundPorts), ...[...peers.values()].flat()]);
   }
 

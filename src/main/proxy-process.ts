@@ -71,8 +71,7 @@ export async function runProxy(flags: ProxyFlags): Promise<void> {
     parts.add('proxy', () => proxy.stop());
     if (flags.envoy) {
       const onChange = (found: readonly Redirect[]) => proxy.setRedirects([...redirects, ...found]);
-      const place = { cluster: flags.clusterId ?? '' };
-      const following = followEnvoyRedirects({ ...hands, home, place, onChange });
+      const following = followEnvoyRedirects({ ...hands, home, cluster: flags.clusterId, onChange });
       parts.add('redirects', () => following.stop());
     }
     const identify = proxy.identify ?? identifyByConntrack(hands.host);
