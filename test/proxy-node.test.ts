@@ -234,6 +234,29 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
     expect(others()).toBe(before);
   });
 
+  test('in a PID namespace of its own, as in a Pod -> its own changes are known, those of others are put right', async () => {
+    await proxy.stop();
+    proxy = await startProxyProcess(net, node, flags(), ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc']);
+    await proxy.whenReady();
+    const status = async () => JSON.parse((await proxy.get('/status')).text);
+    for (const alive of [[1], [1, 2], hosts]) {
+      await slice('a', alive);
+      await eventually(
+        node,
+        {},
+        alive.map((host) => `s${host}`),
+      );
+    }
+    const before = await status();
+    await pause(3000);
+    expect(await status()).toMatchObject({ foreignChanges: 0, transactions: before.transactions });
+    net.run(node, 'nft flush chain inet portolan nat-out');
+    await until('it is noticed', async () => (await status()).foreignChanges === 1);
+    await eventually(node, {}, ['s1', 's2', 's3']);
+    await proxy.stop('SIGKILL');
+    proxy = await startProxy();
+  });
+
   test('kill -9, changes meanwhile, start again -> the kernel equals the plan, clients keep their endpoint', async () => {
     await putImport('sticky', { ips: ['243.0.0.3'], ports, affinitySeconds: 600 });
     await slice('sticky', hosts);

@@ -87,7 +87,6 @@ function start() {
       kernel.apply(script);
     },
     list: async () => '{"nftables":[]}',
-    isOwn: () => false,
     close: async () => {},
   };
   const state = new ProxyState(viewOf({ ...emptyViewInput, ranges, cluster: 'east' }));

@@ -16,6 +16,7 @@ import { NftMonitor } from './edge/monitor.ts';
 import { NftProgram } from './edge/nft.ts';
 import { transactionObserver } from './metrics.ts';
 import { addRoutes, forwardingProblem, rangeProblems, removeRoutes } from './node-network.ts';
+import { OwnWriters } from './own-writers.ts';
 import type { Redirect } from './redirects.ts';
 import type { TableOptions } from './table.ts';
 
@@ -160,10 +161,14 @@ function addMonitor(
 ): void {
   let timer: Timer | undefined;
   let monitor: NftMonitor;
+  const writers = new OwnWriters({
+    world,
+    introduce: (mark) => nft.introduce(mark),
+    onForeign: (change) => applier.foreignChange(change),
+  });
   const open = () => {
     monitor = new NftMonitor({
-      isOwn: (pid) => nft.isOwn(pid),
-      onForeign: (change) => applier.foreignChange(change),
+      onTransaction: (transaction) => writers.seen(transaction),
       onEnd: (why) => {
         log.warn('changes by others are not noticed for a moment', { why });
         timer = world.timers.after(monitorRestartMs, open);
@@ -173,6 +178,7 @@ function addMonitor(
   open();
   parts.add('monitor', () => {
     timer?.cancel();
+    writers.stop();
     return monitor.stop();
   });
 }

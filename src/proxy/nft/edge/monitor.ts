@@ -1,18 +1,30 @@
-// Notices when another program changes our table: `nft monitor` names the process behind each transaction.
+// Notices changes of our table: `nft monitor` names the process behind each transaction. own-writers.ts tells ours apart.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { programPath } from './programs.ts';
 
+/** One transaction, as the kernel reports it. */
+export interface SeenTransaction {
+  readonly pid: number;
+  /** Its first line about our table. */
+  readonly line?: string;
+  /** A mark that it carried. */
+  readonly mark?: string;
+}
+
+/** A table of this name is added and removed again in one transaction. */
+export const markPrefix = 'portolan_self_';
+
 export interface MonitorOptions {
-  readonly isOwn: (pid: number) => boolean;
-  /** Another process changed our table. */
-  readonly onForeign: (change: { readonly pid: number; readonly line: string }) => void;
+  /** Something about our table, or with a mark. */
+  readonly onTransaction: (transaction: SeenTransaction) => void;
   /** It ended by itself; nothing is noticed any more. */
   readonly onEnd: (why: string) => void;
 }
 
 const generationLine = /^# new generation \d+ by process (\d+)/;
-const ourLine = /\binet portolan\b/;
+const ourLine = /\binet portolan(?=\s|$)/;
+const markLine = new RegExp(`\\binet (${markPrefix}[0-9a-f]+)`);
 const bufferMax = 1_000_000;
 
 export class NftMonitor {
@@ -22,6 +34,7 @@ export class NftMonitor {
   #rest = '';
   /** The first line of the transaction under way that is about our table. */
   #line: string | undefined;
+  #mark: string | undefined;
 
   constructor(options: MonitorOptions) {
     this.#options = options;
@@ -48,11 +61,16 @@ export class NftMonitor {
     for (const line of lines) {
       const pid = Number(generationLine.exec(line)?.[1]);
       if (Number.isNaN(pid)) {
-        if (this.#line === undefined && ourLine.test(line.slice(0, 200))) this.#line = line.slice(0, 200);
+        const start = line.slice(0, 200);
+        if (this.#line === undefined && ourLine.test(start)) this.#line = start;
+        this.#mark ??= markLine.exec(start)?.[1];
         continue;
       }
-      if (this.#line !== undefined && !this.#options.isOwn(pid)) this.#options.onForeign({ pid, line: this.#line });
+      const [about, mark] = [this.#line, this.#mark];
       this.#line = undefined;
+      this.#mark = undefined;
+      if (about !== undefined || mark !== undefined)
+        this.#options.onTransaction({ pid, ...(about && { line: about }), ...(mark && { mark }) });
     }
   }
 

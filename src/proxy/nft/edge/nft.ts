@@ -15,8 +15,6 @@ export interface Nft {
   apply(script: string): Promise<void>;
   /** JSON of `nft -j list …`. */
   list(what: 'table' | 'ruleset-without-elements'): Promise<string>;
-  /** Whether a process that changed the rules was one of ours. */
-  isOwn(pid: number): boolean;
   close(): Promise<void>;
 }
 
@@ -30,12 +28,10 @@ const marker = 'describe ct state\n';
 const markerLine = /^ct expression, datatype ct_state/;
 const markerRest = /^(\t|$|pre-defined symbolic constants)/;
 const answerMs = 60_000;
-const ownPidsMax = 1000;
 
 export class NftProgram implements Nft {
   readonly #host: Host;
   readonly #directory = mkdtempSync(join(tmpdir(), 'portolan-nft-'));
-  readonly #ownPids = new Set<number>();
   #child: ChildProcess | undefined;
   #pending: Pending | undefined;
   #answer: string[] = [];
@@ -62,8 +58,9 @@ export class NftProgram implements Nft {
     throw new Error(`nft ${args.join(' ')}: ${nftProblem(err)}`);
   }
 
-  isOwn(pid: number): boolean {
-    return this.#ownPids.has(pid);
+  /** Changes nothing, but is seen. */
+  introduce(mark: string): Promise<void> {
+    return this.apply(`add table inet ${mark}\ndelete table inet ${mark}\n`);
   }
 
   async close(): Promise<void> {
@@ -107,7 +104,6 @@ export class NftProgram implements Nft {
     // One stream for both: an error comes before the marker that ends its answer.
     const child = spawn('sh', ['-c', 'exec nft -i 2>&1'], { env, stdio: ['pipe', 'pipe', 'ignore'] });
     this.#child = child;
-    this.#own(child.pid);
     this.#rest = '';
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => this.#read(chunk));
     child.stdin.on('error', () => {});
@@ -143,12 +139,6 @@ export class NftProgram implements Nft {
     this.#answer = [];
     if (/nft: not found/.test(said)) pending?.reject(missingNft());
     else pending?.reject(new Error(`${why}${said === '' ? '' : `: ${nftProblem(said)}`}`));
-  }
-
-  #own(pid: number | undefined): void {
-    if (pid === undefined) return;
-    this.#ownPids.add(pid);
-    if (this.#ownPids.size > ownPidsMax) this.#ownPids.delete(this.#ownPids.values().next().value!);
   }
 }
 
