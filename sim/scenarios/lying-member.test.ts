@@ -3,14 +3,16 @@
 import { describe, expect, test } from 'vitest';
 import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
 import { endpointShardType } from '../../src/clusterset/kinds/endpoint-shard.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
 import type { Client } from '../../src/kube/client/client.ts';
 import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { leaseType } from '../../src/kube/objects/lease.ts';
-import { memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
+import { serviceType } from '../../src/kube/objects/service.ts';
+import { createNamespace, memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { conditionMessage, eventLines, exportLine, find, importLine, sliceLines } from '../look.ts';
-import { exportService } from '../manifests.ts';
+import { exportService, serviceExport } from '../manifests.ts';
 
 const key = 'shop/checkout';
 const ourLabel = { 'app.kubernetes.io/managed-by': 'portolan' };
@@ -216,6 +218,45 @@ describe('a lying member', () => {
     expect(await importLine(east, key)).toBe('none');
     expect(await find(set.broker.admin, serviceImportType, `${setName}/checkout.shop`)).toBeUndefined();
   });
+
+  test.each([
+    ['kube-system/kube-dns', 'kube-system'],
+    ['default/kubernetes', 'default/kubernetes'],
+  ])(
+    'may export: %s without a word of the admin -> no reader counts it, the export says so; named -> imported',
+    async (system, pattern) => {
+      const set = await new SimClusterSet({ clusters: ['east', 'west'] }).start();
+      const [east, west] = [set.home('east').admin, set.home('west').admin];
+      const [namespace = '', name = ''] = system.split('/');
+      await createNamespace(set.home('east'), namespace).catch(() => {});
+      await createNamespace(set.home('west'), namespace).catch(() => {});
+      const isThere = (await find(east, serviceType, system)) !== undefined;
+      if (isThere) await east.create(serviceExportType, serviceExport(system));
+      else await exportService(east, system, { endpoints: ['10.1.0.1'] });
+      await set.time.advance(4_000);
+      expect(await importLine(west, system)).toBe('none');
+      expect(await exportLine(east, system)).toContain('Ready=False/Refused');
+      expect(await conditionMessage(east, system, 'Ready')).toContain('belongs to the system of its cluster');
+      // Its own agent is not the one that keeps it out.
+      await as(set, 'east', (client) =>
+        client.create(serviceShardType, {
+          apiVersion: 'portolan.dev/v1alpha1',
+          kind: 'ServiceShard',
+          metadata: { namespace: memberNamespace('east'), name: `${name}.${namespace}` },
+          spec: {
+            type: 'ClusterSetIP',
+            exportedAt: '2026-01-01T00:00:00Z',
+            ports: [{ name: 'x', port: 1, protocol: 'TCP' }],
+          },
+        }),
+      );
+      await set.time.advance(2_000);
+      expect(await importLine(west, system)).toBe('none');
+      await change(set.broker.admin, 'east', { mayExport: [pattern] });
+      await set.time.advance(6_000);
+      expect(await importLine(west, system)).toContain('from east');
+    },
+  );
 
   const invented = (name: string, labels: Record<string, string> = {}): ServiceImport => ({
     apiVersion: 'multicluster.x-k8s.io/v1beta1',

@@ -1,11 +1,14 @@
 // Which services the set's admin lets a cluster export: `Cluster.spec.mayExport`, a list of `NAMESPACE` or `NAMESPACE/NAME` in
-// which `*` stands for any text. Without a list all of them; an empty one is none. Pure; exporters and readers go by it alike.
+// which `*` stands for any text. Without a list all of them; an empty one is none. Services of the system, such as the cluster's DNS
+// and API, only where the list names them outright. Pure; exporters and readers go by it alike.
 
+import { externalNamespace, systemNamespace } from '../../kube/objects/ours.ts';
 import type { ClusterSpec } from '../kinds/cluster.ts';
 import { formatServiceKey, type ServiceKey } from './names.ts';
 
 export function mayExport(spec: Pick<ClusterSpec, 'mayExport'> | undefined, service: ServiceKey): boolean {
   const patterns = spec?.mayExport;
+  if (isOfSystem(service)) return patterns?.some((pattern) => isNamedBy(pattern, service)) ?? false;
   if (patterns === undefined || patterns === null) return true;
   return patterns.some((pattern) => {
     const [namespace = '', name = '*'] = pattern.split('/');
@@ -13,7 +16,28 @@ export function mayExport(spec: Pick<ClusterSpec, 'mayExport'> | undefined, serv
   });
 }
 
+/** Kubernetes keeps namespaces that begin so for itself. */
+const systemPrefix = 'kube-';
+const systemNamespaces: ReadonlySet<string> = new Set([systemNamespace, externalNamespace]);
+const apiServer = 'default/kubernetes';
+
+/** Importing one puts the DNS or the API of another cluster in the place of the reader's own. */
+function isOfSystem(service: ServiceKey): boolean {
+  const { namespace } = service;
+  const isReserved = namespace.startsWith(systemPrefix) || systemNamespaces.has(namespace);
+  return isReserved || formatServiceKey(service) === apiServer;
+}
+
+/** Outright: its namespace without a star, such as `kube-system` or `kube-system/kube-*`; the API by its whole name alone. */
+function isNamedBy(pattern: string, service: ServiceKey): boolean {
+  const key = formatServiceKey(service);
+  const [namespace = '', name = '*'] = pattern.split('/');
+  return pattern === key || (key !== apiServer && namespace === service.namespace && isMatch(name, service.name));
+}
+
 export function exportRefusal(cluster: string, service: ServiceKey): string {
+  if (isOfSystem(service))
+    return `${formatServiceKey(service)} belongs to the system of its cluster: cluster ${cluster} may export it only if spec.mayExport of its Cluster names it`;
   return `the clusterset does not let cluster ${cluster} export ${formatServiceKey(service)}; its admin sets spec.mayExport of the Cluster`;
 }
 
