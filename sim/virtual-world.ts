@@ -2,7 +2,7 @@
 // and drift, a disk and a random stream for each. Revoking a World is what kill -9 is to a process: its timers are gone, nothing it waits for
 // ever comes.
 
-import type { Disk, Random, World } from '../src/base/world.ts';
+import type { Disk, ListedFile, Random, World } from '../src/base/world.ts';
 import { VirtualNetwork } from './virtual-network.ts';
 import { VirtualTime } from './virtual-time.ts';
 
@@ -147,5 +147,13 @@ function virtualDisk(files: Map<string, Uint8Array>, isRevoked: () => boolean): 
     read: (path) => whileLive(() => files.get(path)),
     write: (path, content) => whileLive(() => void files.set(path, wholeOf(content))),
     remove: (path) => whileLive(() => void files.delete(path)),
+    list: (path) => whileLive(() => filesIn(files, `${path}/`)),
+    freeBytes: () => whileLive(() => Number.POSITIVE_INFINITY),
   };
+}
+
+function filesIn(files: ReadonlyMap<string, Uint8Array>, prefix: string): ListedFile[] {
+  return [...files]
+    .filter(([path]) => path.startsWith(prefix) && !path.slice(prefix.length).includes('/'))
+    .map(([path, bytes]) => ({ name: path.slice(prefix.length), sizeBytes: bytes.length }));
 }

@@ -111,6 +111,7 @@ const orders: Record<string, readonly (readonly string[])[]> = {
     ['messages'],
     ['encoding'],
     ['definitions', 'security'],
+    ['snapshot'],
     ['kinds'],
     ['patches', 'fields'],
     ['verbs'],

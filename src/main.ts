@@ -146,6 +146,17 @@ const loaders: readonly Loader[] = [
     load: async (deps) => (await import('./cli/bug-report/command.ts')).addBugReportCommand(program, deps),
   },
   {
+    adds: ['snapshot'],
+    load: async (deps) =>
+      (await import('./cli/snapshot/command.ts')).addSnapshotCommand(program, {
+        save: async (...save) => (await import('./main/snapshot/commands.ts')).saveSnapshot(deps, ...save),
+        list: async (...list) => (await import('./main/snapshot/commands.ts')).listSnapshots(deps, ...list),
+        inspect: async (...inspect) => (await import('./main/snapshot/commands.ts')).inspectSnapshot(deps, ...inspect),
+        restore: async (...restore) =>
+          (await import('./main/snapshot/restore.ts')).restoreFromSnapshot(deps, ...restore),
+      }),
+  },
+  {
     adds: ['install', 'upgrade'],
     load: async (deps) => (await import('./cli/installation/install.ts')).addInstallCommand(program, deps),
   },

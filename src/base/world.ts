@@ -48,6 +48,15 @@ export interface Disk {
    */
   write(path: string, bytes: Uint8Array | Iterable<Uint8Array>, options?: WriteOptions): Promise<void>;
   remove(path: string): Promise<void>;
+  /** The files of a folder, in no order; none if there is no such folder. */
+  list(path: string): Promise<readonly ListedFile[]>;
+  /** Room that a file in this folder, which need not exist yet, may take. */
+  freeBytes(path: string): Promise<number>;
+}
+
+export interface ListedFile {
+  readonly name: string;
+  readonly sizeBytes: number;
 }
 
 export interface WriteOptions {

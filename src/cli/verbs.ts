@@ -28,6 +28,7 @@ export const verbs = {
   doctor: 'check one or several clusters, and explain each problem and its solution',
   trace: 'follow a service from its export to the answer in a cluster, with the time of each step',
   'bug-report': 'pack the state of one or several clusters into an archive, without secrets',
+  snapshot: 'save, list, inspect and restore snapshots of an embedded home',
   install: 'install the parts of Portolan in a Kubernetes cluster',
   upgrade: 'change an installation to this version and these values',
   uninstall: 'remove the parts of Portolan from a Kubernetes cluster; keeps definitions and your objects',

@@ -21,6 +21,7 @@ import { Quotas } from './quota/quota.ts';
 import { createHandle, type Handle } from './request/handle.ts';
 import { type AuditFacts, createPathHandler } from './request/paths.ts';
 import { createRequestMetrics } from './request/request-metrics.ts';
+import type { Snapshots } from './snapshot/snapshots.ts';
 import type { Store } from './store/store.ts';
 import { createPartProxy } from './verbs/part-proxy.ts';
 import { createEventMemo } from './watch/event-memo.ts';
@@ -37,6 +38,7 @@ export interface ApiOptions {
   readonly limits?: Partial<ApiLimits>;
   readonly authority?: AuthorityFacts;
   readonly audit?: AuditFacts;
+  readonly snapshots?: Snapshots;
   /** Definitions that are there from the first start on. */
   readonly definitions?: readonly AnyObject[];
   /** Addresses of other machines whose parts may be asked through this home; none if absent. */
@@ -91,6 +93,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     openApi: createOpenApi(engine.registry, () => engine.turns.next()),
     authority: options.authority,
     audit: options.audit,
+    snapshots: options.snapshots,
     waitsFor: () => (state === 'started' ? undefined : `the server is ${state}`),
   });
   return {

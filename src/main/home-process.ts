@@ -19,6 +19,7 @@ import { ticketAccount } from '../kube/objects/admin-ticket.ts';
 import { serviceAccountType } from '../kube/objects/rbac.ts';
 import { type Home, startHome } from './home.ts';
 import { processLog, untilStopped } from './process.ts';
+import { readSnapshotKey } from './snapshot/key-file.ts';
 
 export async function runApi(flags: ApiFlags): Promise<void> {
   const advertise = flags.advertise === undefined ? undefined : parseAdvertise(flags.advertise);
@@ -44,6 +45,8 @@ export async function runApi(flags: ApiFlags): Promise<void> {
     historyMs: seconds * 1000,
     audit: flags.audit === undefined ? undefined : { path: flags.audit, isRequired: flags.auditRequired === true },
     partRanges,
+    snapshots: flags.snapshots,
+    snapshotKey: await readSnapshotKey(createRealHost(), flags.snapshotKeyFile, '--snapshot-key-file'),
   });
   const stopped = untilStopped(log, () => home.stop());
   if (partRanges.length > 0) await createTicketAccount(world, home);

@@ -11,6 +11,7 @@ import type { IpRange } from '../base/net/ip.ts';
 import { Parts } from '../base/parts.ts';
 import { createRealProber } from '../base/real/prober.ts';
 import { createPartMetrics } from '../base/real/process-metrics.ts';
+import { Turns } from '../base/turns.ts';
 import type { World } from '../base/world.ts';
 import { runEndpointsController } from '../endpoints/controller.ts';
 import { runRegistrationController } from '../endpoints/registration-controller.ts';
@@ -26,6 +27,9 @@ import { createAccess } from '../home/security/create-access.ts';
 import { openAuditLog } from '../home/security/edge/audit-log.ts';
 import { closeToOthers } from '../home/security/edge/owner-only.ts';
 import { openPki, servingHosts } from '../home/security/pki.ts';
+import { finishRestore, refuseDuringRestore } from '../home/snapshot/edge/restored-folder.ts';
+import { Snapshots } from '../home/snapshot/snapshots.ts';
+import type { LogStore } from '../home/store/log-store.ts';
 import { createClient } from '../kube/client/client.ts';
 import { defaultServiceRanges } from '../kube/objects/service.ts';
 import { kindRules } from './kind-rules.ts';
@@ -47,6 +51,10 @@ export interface HomeOptions {
   readonly audit?: { readonly path: string; readonly isRequired: boolean };
   /** Other machines whose parts may be asked through it. */
   readonly partRanges?: readonly IpRange[];
+  /** Folder of scheduled snapshots; `snapshots` in the home's own if absent, and none are taken if it is `none`. */
+  readonly snapshots?: string | undefined;
+  /** The secret that scheduled snapshots are encrypted with. */
+  readonly snapshotKey?: string | undefined;
 }
 
 export interface Home {
@@ -75,6 +83,8 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   closeToOthers(directory, log);
   const metrics = createPartMetrics('home');
   const limits = options.historyMs === undefined ? {} : { historyMs: options.historyMs };
+  refuseDuringRestore(directory);
+  if (finishRestore(directory)) log.warn('went on with a restore that was interrupted');
   const store = await openSqliteStore({ world, log, path: `${directory}/store/facts.db`, limits, metrics });
   parts.add('store', () => store.close());
   const extra = [...(options.advertise === undefined ? [] : [options.advertise.host]), ...(options.extraHosts ?? [])];
@@ -89,6 +99,7 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
     random: world.random,
     extra: [customResourceDefinitionKind, ...securityKinds(access)],
   });
+  const snapshots = createSnapshots(options, store);
   const authority = watchAuthority({ pki, world, log, metrics });
   parts.add('authority', () => authority.stop());
   const audit = options.audit && openAuditLog({ ...options.audit, log, metrics, timers: world.timers });
@@ -97,6 +108,7 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
     world,
     authority,
     audit,
+    snapshots,
     store,
     kinds,
     access,
@@ -113,9 +125,26 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   parts.add('edge', () => edge.close());
   const server = addressOf(edge, options);
   const kubeconfig = await pki.adminKubeconfig({ server });
+  await snapshots.start();
+  parts.add('snapshots', () => snapshots.stop());
   const transport = localTransport(api);
   startControllers(options, { transport, metrics, parts });
   return { server, kubeconfig, certificateAuthority: pki.clientCa, transport, stop: () => parts.stop() };
+}
+
+function createSnapshots(
+  { world, log, directory, name, snapshots, snapshotKey }: HomeOptions,
+  store: LogStore,
+): Snapshots {
+  const storeBytes = () => {
+    const { liveBytes, diskBytes } = store.stats();
+    return Math.max(liveBytes, diskBytes);
+  };
+  return new Snapshots({
+    ...{ world, log, store, storeBytes, turns: new Turns(world), directory, secret: snapshotKey },
+    homeName: name ?? homeNameOf(directory),
+    folder: snapshots === 'none' ? undefined : (snapshots ?? `${directory}/snapshots`),
+  });
 }
 
 /**

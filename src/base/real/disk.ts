@@ -2,13 +2,13 @@
 // directory synced, because the new name is a fact about the directory.
 
 import { randomBytes } from 'node:crypto';
-import { open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import type { Disk, WriteOptions } from '../world.ts';
+import { open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Disk, ListedFile, WriteOptions } from '../world.ts';
 import { makeFolder } from './make-folder.ts';
 
 export function createRealDisk(): Disk {
-  return { read, write, remove };
+  return { read, write, remove, list, freeBytes };
 }
 
 async function read(path: string): Promise<Uint8Array | undefined> {
@@ -56,6 +56,37 @@ async function remove(path: string): Promise<void> {
     await syncDirectory(dirname(path));
   } catch (error) {
     if (!isMissing(error)) throw new Error(`remove ${path}`, { cause: error });
+  }
+}
+
+async function list(path: string): Promise<ListedFile[]> {
+  try {
+    const entries = await readdir(path, { withFileTypes: true });
+    const files = entries.filter((entry) => entry.isFile()).map(({ name }) => listed(path, name));
+    return (await Promise.all(files)).filter((file) => file !== undefined);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw new Error(`list ${path}`, { cause: error });
+  }
+}
+
+/** Undefined if it has gone meanwhile. */
+async function listed(path: string, name: string): Promise<ListedFile | undefined> {
+  try {
+    return { name, sizeBytes: (await stat(join(path, name))).size };
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+async function freeBytes(path: string): Promise<number> {
+  try {
+    const { bavail, bsize } = await statfs(path);
+    return bavail * bsize;
+  } catch (error) {
+    if (isMissing(error) && dirname(path) !== path) return freeBytes(dirname(path));
+    throw new Error(`look for room in ${path}`, { cause: error });
   }
 }
 

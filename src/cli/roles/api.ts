@@ -5,9 +5,9 @@ import type { LogLevel } from '../../base/log.ts';
 import { defaultServiceRanges } from '../../kube/objects/service.ts';
 import { verbs } from '../verbs.ts';
 import { addWaitOptions, type WaitFlags } from '../wait.ts';
-import { logLevelOption } from './options.ts';
+import { logLevelOption, type SnapshotFlags, snapshotKeyOption, snapshotsOption } from './options.ts';
 
-export interface ApiFlags {
+export interface ApiFlags extends SnapshotFlags {
   readonly data: string;
   readonly listen?: string;
   readonly name?: string;
@@ -54,6 +54,8 @@ export function addApiCommand(program: Command, { run, rotate }: ApiActions): vo
     .option('--audit <file>', 'write one line for each request; those without a user go to FILE.anonymous')
     .option('--audit-required', 'refuse writes while the audit log cannot be written')
     .option('--parts-in <cidr...>', 'other machines whose parts may be asked through this home (default: none)', [])
+    .addOption(snapshotsOption())
+    .addOption(snapshotKeyOption())
     .addOption(logLevelOption('info'))
     // The folder is an option of the role, and may stand behind the verb.
     .enablePositionalOptions(false)

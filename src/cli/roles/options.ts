@@ -36,3 +36,22 @@ export function logLevelOption(level: LogLevel): Option {
 }
 
 const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+
+export interface SnapshotFlags {
+  /** `none` turns them off. */
+  readonly snapshots?: string;
+  readonly snapshotKeyFile?: string;
+}
+
+/** Of the roles that are a home. */
+export function snapshotsOption(): Option {
+  const description = 'folder of hourly snapshots; "none" takes none (default: snapshots in the data folder)';
+  return new Option('--snapshots <dir>', description);
+}
+
+export function snapshotKeyOption(): Option {
+  return new Option(
+    '--snapshot-key-file <file>',
+    'file with the key that snapshots are encrypted with (default: none)',
+  );
+}

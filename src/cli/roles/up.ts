@@ -3,11 +3,11 @@
 import { type Command, Option } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
 import { verbs } from '../verbs.ts';
-import { logLevelOption } from './options.ts';
+import { logLevelOption, type SnapshotFlags, snapshotKeyOption, snapshotsOption } from './options.ts';
 
 export type UpProxyMode = 'auto' | 'nftables' | 'userspace' | 'off';
 
-export interface UpFlags {
+export interface UpFlags extends SnapshotFlags {
   readonly data: string;
   readonly listen: string;
   readonly name?: string;
@@ -72,6 +72,8 @@ export function addUpCommand(program: Command, run: (flags: UpFlags) => Promise<
     .addOption(list('--ingress <host:port...>', 'with --trust-domain: the ingress for connections of peers'))
     .option('--envoy [path]', 'run an Envoy beside it, configured by its own discovery server (default: envoy on PATH)')
     .option('--dashboard <host:port>', 'address of the dashboard; "none" turns it off', '127.0.0.1:0')
+    .addOption(snapshotsOption())
+    .addOption(snapshotKeyOption())
     .addOption(logLevelOption('warn'))
     .addHelpText(
       'after',

@@ -23,6 +23,8 @@ class MemoryDisk implements Disk {
   remove = async (path: string) => {
     this.files.delete(path);
   };
+  list = async () => [];
+  freeBytes = async () => 0;
 }
 
 function setUp(options: Partial<FederationsOptions> = {}) {

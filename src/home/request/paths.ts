@@ -10,7 +10,9 @@ import { jsonResponse, textResponse } from '../encoding/respond.ts';
 import type { ApiRequest, AuthorityFacts } from '../model/access.ts';
 import type { Engine } from '../model/call.ts';
 import type { PathRoute } from '../model/route.ts';
+import { StatusError } from '../model/status.ts';
 import { methodNotAllowed, noSuchResource } from '../model/status-errors.ts';
+import type { Snapshots } from '../snapshot/snapshots.ts';
 import type { Store } from '../store/store.ts';
 
 export type PathHandler = (request: ApiRequest, route: PathRoute) => Promise<HttpResponse>;
@@ -22,6 +24,7 @@ export interface PathParts {
   waitsFor(): string | undefined;
   readonly authority: AuthorityFacts | undefined;
   readonly audit: AuditFacts | undefined;
+  readonly snapshots: Pick<Snapshots, 'list' | 'stream' | 'warning'> | undefined;
 }
 
 /** The state of the audit log. */
@@ -32,7 +35,8 @@ export interface AuditFacts {
 
 export function createPathHandler(parts: PathParts): PathHandler {
   return async (request, route) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed();
+    const isSnapshot = request.method === 'POST' && route.segments[0] === 'snapshots' && route.segments.length === 1;
+    if (request.method !== 'GET' && request.method !== 'HEAD' && !isSnapshot) throw methodNotAllowed();
     const response = await answerPath(parts, request, route);
     if (response === undefined) throw noSuchResource();
     return response;
@@ -55,24 +59,35 @@ async function answerPath(parts: PathParts, request: ApiRequest, route: PathRout
       return answerHealth(segments[0], healthStateOf(parts), route.query);
     case '.well-known':
       return answerWellKnown(parts, segments);
+    case 'snapshots':
+      return segments.length === 1 ? answerSnapshots(parts, request) : undefined;
     case 'metrics':
       return parts.metrics === undefined ? undefined : metricsResponse(parts.metrics);
     case undefined:
       return jsonResponse({
-        paths: ['/api', '/apis', '/healthz', '/livez', '/metrics', '/openapi/v3', '/readyz', '/version'],
+        paths: ['/api', '/apis', '/healthz', '/livez', '/metrics', '/openapi/v3', '/readyz', '/snapshots', '/version'],
       });
     default:
       return undefined;
   }
 }
 
-function healthStateOf({ engine, waitsFor, authority, audit }: PathParts): HealthState {
-  return {
-    store: engine.store,
-    waitsFor,
-    audit,
-    warnings: () => [authority?.warning()].filter((text) => text !== undefined),
-  };
+function healthStateOf({ engine, waitsFor, authority, audit, snapshots }: PathParts): HealthState {
+  const warnings = () => [authority?.warning(), snapshots?.warning()].filter((text) => text !== undefined);
+  return { store: engine.store, waitsFor, audit, warnings };
+}
+
+/**
+ * POST takes one, GET lists those on disk. A snapshot has the key of the certificate authority, so it takes a verb that no
+ * right to read paths includes.
+ */
+async function answerSnapshots({ snapshots }: PathParts, { method }: ApiRequest): Promise<HttpResponse | undefined> {
+  if (snapshots === undefined) return undefined;
+  if (method !== 'POST') return jsonResponse(await snapshots.list());
+  const body = await snapshots.stream();
+  if (body !== undefined) return { status: 200, headers: { 'content-type': 'application/octet-stream' }, body };
+  const details = { retryAfterSeconds: 5 };
+  throw new StatusError('TooManyRequests', 'a snapshot is being sent to somebody else; try again later', { details });
 }
 
 /** Certificates are no secret, and who holds an old one must be able to learn of the new one. */

@@ -81,6 +81,8 @@ export const bootstrapRoles: readonly BootstrapRole[] = [
       nonResourceURLs: ['/healthz', '/healthz/*', '/livez', '/livez/*', '/metrics', '/readyz', '/readyz/*'],
     },
   ]),
+  // Bound to nobody. As good as cluster-admin: a snapshot has all Secrets and the key of the certificate authority.
+  role('portolan:snapshot', [{ verbs: ['get', 'post'], nonResourceURLs: ['/snapshots'] }]),
   role('system:basic-user', [
     {
       verbs: ['create'],

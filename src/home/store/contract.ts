@@ -26,6 +26,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     commitContract(() => store);
     watchContract(() => store, watch);
     compactionContract(() => store, watch);
+    snapshotContract(() => store);
     storeModelContract(open);
   });
 }
@@ -382,5 +383,36 @@ function compactionContract(store: () => Store, watch: (prefix: string, afterRev
     await put(store(), '/a', '2');
     await until(() => watching.events.length === 2);
     expect(watching.ends).toEqual([]);
+  });
+}
+
+function snapshotContract(store: () => Store): void {
+  test('snapshot: keys changed, made and deleted while it is read -> exactly what was there when it was taken', async () => {
+    for (let index = 1000; index < 2000; index++) await put(store(), `/k/${index}`, 'old');
+    const { revision, entries } = store().snapshot();
+    const iterator = entries[Symbol.iterator]();
+    const seen: string[] = [];
+    const read = (count: number) => {
+      for (let index = 0; index < count; index++) {
+        const step = iterator.next();
+        if (step.done) return;
+        seen.push(`${step.value.key}=${text(step.value.value)}@${step.value.revision}`);
+      }
+    };
+    read(300);
+    for (let index = 1000; index < 2000; index += 3) await put(store(), `/k/${index}`, 'new');
+    for (let index = 1001; index < 2000; index += 3) await commit(store(), { writes: [{ key: `/k/${index}` }] });
+    await put(store(), '/a', 'new');
+    await put(store(), '/z', 'new');
+    read(2000);
+    expect(revision).toBe(1000);
+    expect(seen).toEqual(Array.from({ length: 1000 }, (_, index) => `/k/${index + 1000}=old@${index + 1}`));
+    expect(text((await store().get('/k/1000'))!.value)).toBe('new');
+    expect((await store().range({ prefix: '/k/' })).entries.length).toBe(667);
+  });
+
+  test('snapshot: of an empty store -> revision 0, nothing', () => {
+    const { revision, entries } = store().snapshot();
+    expect([revision, ...entries]).toEqual([0]);
   });
 }

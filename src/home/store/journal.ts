@@ -55,3 +55,6 @@ export class JournalFullError extends Error {}
 
 /** It is unknown which part of the batch is on disk. The journal takes nothing more until it is opened anew. */
 export class JournalBrokenError extends Error {}
+
+/** Another process has it open. */
+export class JournalLockedError extends Error {}

@@ -55,6 +55,11 @@ export class Keyspace {
     for (const entry of this.#tree.values(key)) if (entry.key !== key) yield entry;
   }
 
+  /** All entries as they are now: the tree is shared until one of the two changes, and then node by node. */
+  frozen(): Iterable<StoredEntry> {
+    return this.#tree.clone().values();
+  }
+
   page(request: PageRequest): Page {
     const undone = request.undo === undefined ? [] : undoneInRange(request.undo, request);
     const { limit, countMax } = request;

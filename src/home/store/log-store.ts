@@ -22,6 +22,7 @@ import {
   type RangeResult,
   type Store,
   type StoreEvent,
+  type StoreSnapshot,
   StoreUnavailableError,
   type StoreWatch,
   type WatchRequest,
@@ -180,6 +181,11 @@ export class LogStore implements Store {
     const watcher = new Watcher(request);
     Promise.resolve().then(() => this.#startWatch(watcher));
     return { cancel: () => this.#watchers.remove(watcher) };
+  }
+
+  snapshot(): StoreSnapshot {
+    this.#checkOpen();
+    return { revision: this.#revision, entries: this.#keyspace.frozen() };
   }
 
   writeFailure(): Error | undefined {

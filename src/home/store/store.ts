@@ -90,6 +90,12 @@ export interface StoreWatch {
   cancel(): void;
 }
 
+export interface StoreSnapshot {
+  readonly revision: number;
+  /** In the order of `range`. It can be read once, with any pauses. */
+  readonly entries: Iterable<Entry>;
+}
+
 export interface Store {
   /** The newest revision that is on disk. */
   revision(): number;
@@ -99,6 +105,8 @@ export interface Store {
   range(request: RangeRequest): Promise<RangeResult>;
   commit(request: CommitRequest): Promise<CommitResult>;
   watch(request: WatchRequest): StoreWatch;
+  /** Everything as it is now. Writes made while it is read are not in it, and neither wait for it. */
+  snapshot(): StoreSnapshot;
   /** Forgets what was superseded at or before the revision; a revision below the floor forgets nothing more. */
   compact(revision: number): Promise<void>;
   /** Undefined while writes are taken; otherwise why they are refused. */

@@ -214,6 +214,7 @@ export function withMethods(store: Store, methods: Partial<Store>): Store {
     range: (request) => store.range(request),
     commit: (request) => store.commit(request),
     watch: (request) => store.watch(request),
+    snapshot: () => store.snapshot(),
     compact: (revision) => store.compact(revision),
     writeFailure: () => store.writeFailure(),
     close: () => store.close(),

@@ -24,6 +24,7 @@ import { startAgentPart } from '../agent-part.ts';
 import { type Home, homeNameOf, startHome } from '../home.ts';
 import { ownAddresses, ownZones } from '../peering/own-names.ts';
 import { processLog, untilStopped, withParts } from '../process.ts';
+import { readSnapshotKey } from '../snapshot/key-file.ts';
 import { followMembership } from './member-parts.ts';
 import { startPage } from './page.ts';
 import { upScreen } from './screen.ts';
@@ -70,6 +71,8 @@ async function startAll(hands: Hands, config: UpConfig, flags: UpFlags): Promise
   const isReachable = !isLoopbackHost(config.listen.host);
   const home = await startHome({
     ...{ world, log, directory, listen: config.listen, name: flags.name ?? config.token?.clusterId },
+    snapshots: flags.snapshots,
+    snapshotKey: await readSnapshotKey(host, flags.snapshotKeyFile, '--snapshot-key-file'),
     ...(isReachable && config.advertise !== undefined ? { advertise: config.advertise } : {}),
   });
   parts.add('home', () => home.stop());

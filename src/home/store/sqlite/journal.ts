@@ -8,6 +8,7 @@ import {
   type JournalBatch,
   JournalBrokenError,
   JournalFullError,
+  JournalLockedError,
   type JournalRow,
 } from '../journal.ts';
 import type { Answer, DatabaseOptions, Request, Trouble } from './protocol.ts';
@@ -104,7 +105,8 @@ export class SqliteJournal implements Journal {
 
   #errorOf({ kind, message }: Trouble): Error {
     if (kind === 'full') return new JournalFullError(`store ${this.#path}: the disk is full: ${message}`);
-    if (kind === 'locked') return new Error(`store ${this.#path}: another process has it open; stop that one first`);
+    if (kind === 'locked')
+      return new JournalLockedError(`store ${this.#path}: another process has it open; stop that one first`);
     return new JournalBrokenError(`store ${this.#path}: ${message}`);
   }
 }
