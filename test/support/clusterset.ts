@@ -55,13 +55,18 @@ export class TestClusterSet {
   readonly #clients: Client[] = [];
   readonly #agents = new Set<AgentProcess>();
 
-  async startHome(name: string): Promise<TestHome> {
-    const directory = joinPath(this.#directory, name);
-    const home = await startHome({ world, log: silentLog, directory, listen: { host: '127.0.0.1', port: 0 } });
+  /** The port of a home that was stopped, where others still look for it. */
+  async startHome(name: string, port = 0): Promise<TestHome> {
+    const directory = this.folderOf(name);
+    const home = await startHome({ world, log: silentLog, directory, listen: { host: '127.0.0.1', port } });
     this.#homes.push(home);
     const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig: home.kubeconfig });
     const client = this.clientAt(access);
     return { name, server: home.server, kubeconfig: home.kubeconfig, client, stop: () => home.stop() };
+  }
+
+  folderOf(name: string): string {
+    return joinPath(this.#directory, name);
   }
 
   clientAt(access: Parameters<typeof world.network.http>[0]): Client {

@@ -10,7 +10,7 @@ import { isConflict, isNotFound, isQuotaExceeded, isQuotaUncounted } from '../..
 import { boundedName } from '../../kube/objects/bounded-name.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
-import type { ResourceType } from '../../kube/objects/object.ts';
+import { keyOf, type ResourceType } from '../../kube/objects/object.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { slicesByService } from '../copies/home-copies.ts';
@@ -142,7 +142,8 @@ export function createExportController({ context, onPublication }: ExportControl
     ];
     for (const { type, copy, isWanted } of kinds) {
       const wanted = isWanted ? slices : [];
-      const present = new Map(copy.byIndex(byService, key).map((slice) => [slice.metadata.name, slice]));
+      const there = copy.byIndex(byService, key).filter((slice) => !copy.isLost(keyOf(slice)));
+      const present = new Map(there.map((slice) => [slice.metadata.name, slice]));
       const names = new Set(wanted.map(({ name }) => boundedName(name)));
       await inParallel(wanted, writes, (slice) => publishSlice(key, type, present.get(boundedName(slice.name)), slice));
       const leftovers = present.values().filter(({ metadata }) => !names.has(metadata.name));
@@ -215,7 +216,8 @@ export function createExportController({ context, onPublication }: ExportControl
   }
 
   function ownShard(key: string, self: Member): ServiceShard | undefined {
-    return self.shards.get(`${membership.namespace}/${recordName(parseServiceKey(key))}`);
+    const place = `${membership.namespace}/${recordName(parseServiceKey(key))}`;
+    return self.shards.isLost(place) ? undefined : self.shards.get(place);
   }
 
   function setPublication(key: string, publication: Publication | undefined): void {

@@ -6,7 +6,7 @@ import type { KubernetesObject } from '../../kube/objects/object.ts';
 
 export type RecordCopy<T> = Pick<
   Informer<T>,
-  'get' | 'values' | 'size' | 'byIndex' | 'countByIndex' | 'hasSynced' | 'whenSynced' | 'on' | 'onReturn'
+  'get' | 'isLost' | 'values' | 'size' | 'byIndex' | 'countByIndex' | 'hasSynced' | 'whenSynced' | 'on' | 'onReturn'
 > &
   Pick<Informer<T>, 'start' | 'stop' | 'relist'>;
 
@@ -62,6 +62,10 @@ export class OptionalCopy<T extends KubernetesObject> implements RecordCopy<T> {
 
   get(key: string): T | undefined {
     return this.#informer?.get(key);
+  }
+
+  isLost(key: string): boolean {
+    return this.#informer?.isLost(key) ?? false;
   }
 
   values(): Iterable<T> {

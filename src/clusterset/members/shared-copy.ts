@@ -95,6 +95,7 @@ export class SharedCopy<T extends KubernetesObject> {
     const values = () => this.#informer?.byIndex(byNamespace, namespace) ?? [];
     return {
       get: (key) => informer()?.get(key),
+      isLost: (key) => informer()?.isLost(key) ?? false,
       values,
       get size() {
         return informer()?.countByIndex(byNamespace, namespace) ?? 0;

@@ -158,7 +158,7 @@ export class MemberSources {
 
   #informerOf<T extends KubernetesObject>(type: ResourceType, indexes: InformerOptions<T, T>['indexes']) {
     const { world, log, broker: client } = this.#options;
-    return { client, world, log, type, indexes } as InformerOptions<T, T>;
+    return { client, world, log, type, indexes, keepsLost: true } as InformerOptions<T, T>;
   }
 }
 

@@ -42,7 +42,8 @@ function parseNumber(query: URLSearchParams, name: string): number {
 
 export function parseRevision(text: string | null): number | undefined {
   if (text === null || text === '') return undefined;
-  if (!/^\d{1,15}$/.test(text))
+  // A store that was restored has revisions of 16 digits.
+  if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(Number(text)))
     throw badRequest(`resourceVersion: Invalid value: ${JSON.stringify(text)}: must be a whole number`);
   return Number(text);
 }

@@ -10,11 +10,11 @@
 
 import { isSameJson } from '../../base/json.ts';
 import { type Log, silentLog } from '../../base/log.ts';
-import type { World } from '../../base/world.ts';
+import type { Timer, World } from '../../base/world.ts';
 import type { Client, Selection } from '../client/client.ts';
 import type { AnyObject, KubernetesObject, ResourceType } from '../objects/object.ts';
 import { keyOf } from '../objects/object.ts';
-import { type IndexFunctions, InformerStore } from './informer-store.ts';
+import { type IndexFunctions, InformerStore, type StoredEntry } from './informer-store.ts';
 import { createReflector, type ReflectorState } from './reflector.ts';
 
 /** `next` is absent when the object is gone, `previous` when it is new. */
@@ -47,6 +47,8 @@ export interface InformerReader<Kept> {
 
 export interface Informer<Kept> extends InformerReader<Kept> {
   readonly type: ResourceType;
+  /** Whether a restored home does not have it: it is shown until its writer had time to write it again. */
+  isLost(key: string): boolean;
   start(): void;
   stop(): void;
   /** The home may have been restored from a backup: lists everything anew, and trusts no known revision. */
@@ -71,7 +73,14 @@ export interface InformerOptions<T, Kept> extends Selection {
   /** For each index the values under which an object is found. Must depend on the kept object alone. */
   readonly indexes?: IndexFunctions<Kept>;
   readonly pageSize?: number;
+  /**
+   * Objects that a restored home does not have stay for a while: others wrote them after the snapshot, and write them again.
+   */
+  readonly keepsLost?: boolean;
 }
+
+/** Enough for their writers to notice, to wait for their turn and to write. */
+const lostMs = 45_000;
 
 export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>(
   options: InformerOptions<T, Kept>,
@@ -88,6 +97,8 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
   let wasFailing = false;
   /** Whether a list is under way that may be of another history than what is kept. */
   let isOtherHistory = false;
+  /** Objects that a restored home does not have, until their writers had time to write them again. */
+  const lost = new Map<string, { readonly entry: StoredEntry<Kept>; readonly timer: Timer }>();
 
   function tell(key: string, next: Kept | undefined, previous: Kept | undefined): void {
     for (const handler of handlers) {
@@ -138,8 +149,29 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
     }
   }
 
-  function removeUnseen(): void {
-    for (const [key, entry] of store.entries()) if (entry.listNumber !== listNumber) remove(key);
+  function removeUnseen(history: 'continued' | 'restored'): void {
+    for (const [key, entry] of store.entries()) {
+      if (entry.listNumber === listNumber || lost.get(key)?.entry === entry) continue;
+      if (history === 'restored' && options.keepsLost) removeLater(key, entry);
+      else remove(key);
+    }
+  }
+
+  /** Unless it comes again. */
+  function removeLater(key: string, entry: StoredEntry<Kept>): void {
+    const timer = options.world.timers.after(lostMs, () => {
+      lost.delete(key);
+      if (store.entry(key) === entry) remove(key);
+    });
+    lost.get(key)?.timer.cancel();
+    lost.set(key, { entry, timer });
+    // Its writer may be here, and looks whether it is lost.
+    tell(key, entry.value, entry.value);
+  }
+
+  function stopLosing(): void {
+    for (const { timer } of lost.values()) timer.cancel();
+    lost.clear();
   }
 
   function returned(): void {
@@ -163,9 +195,9 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
       },
       upsert,
       remove: (object) => remove(keyOf(object)),
-      listEnds: () => {
+      listEnds: (history) => {
         isOtherHistory = false;
-        removeUnseen();
+        removeUnseen(history);
         if (hasSynced) returned();
         synced();
       },
@@ -181,9 +213,13 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
   const informer: Informer<Kept> = {
     type: options.type,
     start: () => reflector.start(),
-    stop: () => reflector.stop(),
+    stop: () => {
+      stopLosing();
+      reflector.stop();
+    },
     relist: () => reflector.relist(),
     get: (key) => store.entry(key)?.value,
+    isLost: (key) => lost.has(key) && lost.get(key)!.entry === store.entry(key),
     keys: () => store.keys(),
     *values() {
       for (const [, entry] of store.entries()) yield entry.value;

@@ -36,8 +36,8 @@ export interface ReflectorSink<T> {
   listBegins(history: 'same' | 'other'): void;
   upsert(object: T): void;
   remove(object: T): void;
-  /** Objects missing in the list are gone. */
-  listEnds(): void;
+  /** Objects missing in the list are gone. `restored`: the home was, so that their owners may be about to write them. */
+  listEnds(history: 'continued' | 'restored'): void;
 }
 
 export interface ReflectorOptions<T> extends Selection {
@@ -88,6 +88,8 @@ const expiredListsMax = 2;
 const pageMs = { first: 10_000, max: 60_000 };
 /** How long a home may take to begin a watch with the event it was asked from. */
 const proofMs = 10_000;
+/** A home that is restored from a snapshot goes on this far above all revisions before, and does not come so far otherwise. */
+const restoreLeap = 100_000_000;
 
 export function createReflector<T extends KubernetesObject>(options: ReflectorOptions<T>): Reflector {
   const { client, world, log, type, sink } = options;
@@ -162,7 +164,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
       takePage(page);
       newest = page.metadata.resourceVersion;
     }
-    sink.listEnds();
+    sink.listEnds(listedAt > 0 && Number(newest) - listedAt >= restoreLeap ? 'restored' : 'continued');
     // Doubts raised meanwhile concern the earlier list.
     revision = hasDoubts ? undefined : newest;
     listedAt = Number(newest);
@@ -368,7 +370,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     if (state.kind !== 'unserved') log.info('kind is not served here, taking it for empty');
     staleSinceMs = undefined;
     sink.listBegins('same');
-    sink.listEnds();
+    sink.listEnds('continued');
     enter({ kind: 'unserved' });
     return true;
   }
