@@ -10,11 +10,12 @@ import { runPortolan } from './support/portolan.ts';
 /** Run until they are stopped. */
 const roles = ['demo', 'up', 'api', 'agent', 'dns', 'peering', 'xds', 'proxy', 'dashboard'];
 /** Only hold other commands. */
-const groups = ['', 'peer', 'broker', 'test', 'federation'];
+const groups = ['', 'peer', 'broker', 'test', 'federation', 'snapshot'];
 /** Print a table or a report. */
 const reports = [
   ...['dig', 'status', 'explain', 'explain connection', 'plan', 'doctor', 'trace', 'version', 'test connectivity'],
   ...['peer list', 'peer status', 'peer services', 'peer routes', 'peer diff', 'xds status'],
+  ...['snapshot list', 'snapshot inspect'],
 ];
 const changes = [
   ...['register', 'deregister', 'join', 'leave', 'export', 'unexport', 'drain', 'federation create', 'api rotate-ca'],
@@ -31,11 +32,16 @@ const others: Readonly<Record<string, string>> = {
   'bug-report': 'writes one archive and is done when it ends',
   'xds bootstrap': 'prints the configuration of an Envoy',
   'xds renew': 'writes certificates to files, and runs on if asked to',
+  'snapshot save': 'writes one file and is done when it ends',
+  'snapshot restore': 'changes the folder of a home that does not run',
   'demo break': 'acts on the running demo at once',
   'demo heal': 'acts on the running demo at once',
 };
 /** Take a secret: by standard input or a file, not only in the arguments, which others can read. */
-const secrets = { join: '--token-file', 'peer add': '--token-file' };
+const secrets = {
+  ...{ join: '--token-file', 'peer add': '--token-file' },
+  ...{ 'snapshot save': '--key-file', 'snapshot inspect': '--key-file', 'snapshot restore': '--key-file' },
+};
 
 const options = new Map<string, readonly string[]>();
 

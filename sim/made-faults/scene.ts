@@ -32,7 +32,7 @@ export async function openScene(clusterSetIP: 'derived' | 'allocate' = 'derived'
     return async (request) => {
       const date = new Date(wallMs() + homes.clockOffMs).toUTCString();
       if (request.path.startsWith('/readyz') && homes.readyz !== undefined)
-        return { status: 503, headers: { date }, body: Buffer.from(homes.readyz) };
+        return { status: homes.readyz.includes('[-]') ? 503 : 200, headers: { date }, body: Buffer.from(homes.readyz) };
       const response = await faulty(request);
       return { ...response, headers: { ...response.headers, date } };
     };

@@ -45,6 +45,19 @@ export const setFaults: readonly MadeFault[] = [
     },
   },
   {
+    fault: 'the home has taken no snapshot for two days',
+    code: 'PTL0104',
+    says: /the last good one is of 2026-01-01T00:00:00Z; the disk is full/,
+    doctorExit: 0,
+    make: async ({ homes }) => {
+      homes.readyz =
+        '[+]ping ok\n[+]store ok\n[!]snapshots: the last good one is of 2026-01-01T00:00:00Z; the disk is full\nreadyz check passed\n';
+    },
+    mend: async ({ homes }) => {
+      delete homes.readyz;
+    },
+  },
+  {
     fault: 'the person who looks has too few rights',
     code: 'PTL0103',
     says: /you may not read leases in portolan-system/,

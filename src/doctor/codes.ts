@@ -36,6 +36,13 @@ export const codes = {
     means: 'The user of this kubeconfig may not read something that a check needs. Those checks were skipped.',
     fix: 'Use a kubeconfig with the rights of an administrator, or grant the right that the message names.',
   },
+  PTL0104: {
+    title: 'the home has no recent snapshot',
+    severity: 'warning',
+    means:
+      'The last good snapshot of this home is older than a day, or there is none. If its disk is lost, so is everything that changed since.',
+    fix: 'Look at the reason in the message (portolan snapshot list shows it too), give the snapshots another folder with --snapshots, or take one with portolan snapshot save.',
+  },
   PTL0201: {
     title: 'the broker does not answer',
     severity: 'error',

@@ -46,7 +46,7 @@ The file has all Secrets and the key of the certificate authority: whoever reads
   portolan snapshot save broker.snapshot --kubeconfig broker/admin.kubeconfig
   portolan snapshot save broker.snapshot --key-file snapshot.key`,
     );
-  addKeyOption(addHomeOptions(save), 'encrypt it').action(actions.save);
+  addKeyOption(addHomeOptions(save)).action(actions.save);
   addHomeOptions(snapshot.command('list').description('list the snapshots that a home has taken on its schedule'))
     .option('--dir <dir>', 'a folder of this machine in place of a running home')
     .option(...outputOption)
@@ -57,7 +57,6 @@ The file has all Secrets and the key of the certificate authority: whoever reads
       .description('verify a snapshot and show its content')
       .argument('<file>', 'the snapshot')
       .option(...outputOption),
-    'for one that is encrypted',
   ).action(actions.inspect);
   const restore = snapshot
     .command('restore')
@@ -72,9 +71,10 @@ Objects, addresses, the certificate authority and all identities are those of th
 anew. Open join tokens are void. Former files stay in a folder of their own. Example:
   portolan snapshot restore broker.snapshot --data /var/lib/portolan --yes`,
     );
-  addKeyOption(restore, 'for one that is encrypted').action(actions.restore);
+  addKeyOption(restore).action(actions.restore);
 }
 
-function addKeyOption(command: Command, purpose: string): Command {
-  return command.option('--key-file <file>', `${purpose}: the file with the key; - reads standard input`);
+/** A key in the arguments could be read by others. */
+function addKeyOption(command: Command): Command {
+  return command.option('--key-file <file>', 'key of its encryption; - reads standard input');
 }

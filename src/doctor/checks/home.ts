@@ -11,6 +11,9 @@ const clockOffMsMax = 5_000;
 /** A certificate should have been renewed before this share of its life is left. */
 const lifeLeftMin = 0.1;
 
+/** How a line of a home's health begins that warns of its snapshots. */
+const snapshotWarning = '[!]snapshots:';
+
 export const homeChecks: Checks = {
   PTL0101: ({ health, server }) => {
     if ('why' in health) return [{ subject: server, message: health.why }];
@@ -24,6 +27,11 @@ export const homeChecks: Checks = {
   },
   PTL0103: ({ forbidden, server }) =>
     forbidden.map((what) => ({ subject: server, message: `you may not read ${what}` })),
+  PTL0104: ({ health, server }) =>
+    need(health)
+      .text.split('\n')
+      .filter((line) => line.startsWith(snapshotWarning))
+      .map((line) => ({ subject: server, message: line.slice(snapshotWarning.length, 300).trim() })),
   PTL0701: ({ health, server }) => {
     const { clockOffMs } = need(health);
     if (clockOffMs === undefined || Math.abs(clockOffMs) <= clockOffMsMax) return [];

@@ -26,12 +26,12 @@ const frameBytes = 4 + 4 + 8 + 8;
 /** In place of the length of a key: the count of entries follows. */
 const endMark = 0xffff_ffff;
 const endBytes = 4 + 8;
-const chunkBytes = 256 * 1024;
+const chunkBytes = 64 * 1024;
 const headBytesMax = 1024 * 1024;
 const keyBytesMax = 16 * 1024;
 const valueBytesMax = 16 * 1024 * 1024;
 
-/** Pieces of about 256 KiB; each stays valid. */
+/** Pieces of about 64 KiB; each stays valid. */
 export function* encodeContent(head: SnapshotHead, entries: Iterable<Entry>): Generator<Uint8Array> {
   yield Buffer.from(`${JSON.stringify(head)}\n`);
   let chunk = Buffer.allocUnsafe(chunkBytes);
