@@ -95,7 +95,7 @@ describe('snapshots: on a schedule', () => {
     await snapshots.start();
     await sim.time.advance(61_000);
     // The key is derived in a thread, which virtual time does not wait for.
-    await expect.poll(async () => (await names()).length).toBe(1);
+    await expect.poll(async () => (await names()).length, { timeout: 30_000 }).toBe(1);
     const bytes = (await world.disk.read(`/data/snapshots/${(await names())[0]}`))!;
     expect(await readSnapshot([bytes], {})).toEqual({ kind: 'sealed' });
     expect(await readSnapshot([bytes], { secret })).toMatchObject({ kind: 'read' });
