@@ -2,18 +2,9 @@
 // From then on the exchange is only a matter of renaming, which the next start goes on with if it was interrupted: a home
 // never starts with half of each. The former files stay, in a folder of their own.
 
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../../../base/real/make-folder.ts';
 
 const newFolder = 'restoring';
 const wholeFile = 'whole';
@@ -27,7 +18,7 @@ export function beginRestore(directory: string): string {
   finishRestore(directory);
   const path = join(directory, newFolder);
   rmSync(path, { recursive: true, force: true });
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  makeFolder(path, 0o700);
   writeFileSync(join(path, ownerFile), String(process.pid));
   return path;
 }
@@ -54,7 +45,7 @@ export function abandonRestore(directory: string): void {
 }
 
 export function writeRestored(folder: string, name: string, content: string): void {
-  mkdirSync(join(folder, 'pki'), { recursive: true, mode: 0o700 });
+  makeFolder(join(folder, 'pki'), 0o700);
   const path = join(folder, 'pki', name);
   writeFileSync(path, content, { mode: name.endsWith('.key') ? 0o600 : 0o644 });
   sync(path);
@@ -83,7 +74,7 @@ export function finishRestore(directory: string): boolean {
     if (!existsSync(restored)) continue;
     const present = join(directory, name);
     if (existsSync(present)) {
-      mkdirSync(former, { recursive: true, mode: 0o700 });
+      makeFolder(former, 0o700);
       renameSync(present, join(former, name));
       sync(former);
     }
