@@ -16,6 +16,8 @@ export class Connection {
   openExchanges = 0;
   activeMs: number;
   hasRequested = false;
+  /** Requests of HTTP/1.1 that came before the one at work was answered; undefined while none is at work. */
+  #pipelined: (() => void)[] | undefined;
   /** Set while it is unknown whether anything still gets through to the other side. */
   #pingDeadlineMs = Number.POSITIVE_INFINITY;
 
@@ -38,6 +40,23 @@ export class Connection {
 
   get client(): TlsClient {
     return this.#client ?? { kind: 'nobody' };
+  }
+
+  /**
+   * Runs requests of HTTP/1.1 one after the other: a client that pipelines a DELETE and a GET means that order (RFC 9112,
+   * section 9.3.2).
+   */
+  inTurn(begin: () => void): void {
+    if (this.#pipelined !== undefined) return void this.#pipelined.push(begin);
+    this.#pipelined = [];
+    begin();
+  }
+
+  /** The request at work is answered. */
+  nextInTurn(): void {
+    const begin = this.#pipelined?.shift();
+    if (begin === undefined) this.#pipelined = undefined;
+    else if (!this.#socket.destroyed) begin();
   }
 
   /** A stream was blocked for too long: if not even a ping comes back, it is the whole connection that is. */

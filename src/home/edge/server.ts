@@ -188,7 +188,7 @@ class Edge implements ApiServer {
     if (this.#isTooHeavy(request.socket.remoteAddress, headerBytes(request.rawHeaders)))
       return refuseBrokenHttp1({ code: 'too many heavy headers' }, request.socket);
     if (this.#isClosing) response.shouldKeepAlive = false;
-    this.#begin(http1Carrier(request, response), connection);
+    connection.inTurn(() => this.#begin(http1Carrier(request, response), connection));
   }
 
   #onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number): void {
@@ -246,6 +246,7 @@ class Edge implements ApiServer {
       method: exchange.carrier.method,
       status: exchange.status,
     });
+    connection.nextInTurn();
     if (this.#exchanges.size === 0) this.#onIdle?.();
   }
 
