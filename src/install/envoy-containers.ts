@@ -1,6 +1,7 @@
-// The containers of an Envoy: one of ours writes its first configuration and ends, Envoy runs, and one of ours renews its
-// certificate. Pure.
+// The containers of an Envoy: one of ours gets its first certificate for the token of the Pod, writes its configuration and
+// ends; Envoy runs; one of ours renews the certificate. Only the first sees the token, which is good at xds alone. Pure.
 
+import { proxyTokenAudience, xdsRootsName } from '../kube/objects/ours.ts';
 import { given, itemsOf } from './marks.ts';
 import type { Part } from './parts.ts';
 import { containerSecurity, fieldVariable, heapVariable, imageFields, readinessTimes, resourcesOf } from './pod.ts';
@@ -13,21 +14,41 @@ const server = 'portolan-xds.portolan-system.svc:15010';
  * from its command line alone; its default is ten minutes.
  */
 export const ingressArgs: readonly string[] = ['--drain-time-s', '2'];
-const mounts = [
-  { name: 'state', mountPath: '/var/lib/portolan' },
-  { name: 'tmp', mountPath: '/tmp' },
+const state = { name: 'state', mountPath: '/var/lib/portolan' };
+const tmp = { name: 'tmp', mountPath: '/tmp' };
+const proof = [
+  { name: 'xds-token', mountPath: '/var/run/secrets/portolan-xds', readOnly: true },
+  { name: 'xds-roots', mountPath: '/etc/portolan-xds', readOnly: true },
+];
+const tokenFile = `${proof[0]!.mountPath}/token`;
+const authorityFile = `${proof[1]!.mountPath}/ca.crt`;
+/** The shortest that API servers grant. */
+const tokenSeconds = 600;
+
+/** Volumes of its Pod, which has no other token. */
+export const envoyVolumes: readonly object[] = [
+  {
+    name: 'xds-token',
+    projected: {
+      sources: [
+        { serviceAccountToken: { path: 'token', audience: proxyTokenAudience, expirationSeconds: tokenSeconds } },
+      ],
+    },
+  },
+  // Written by xds when it starts; the Pod waits for it.
+  { name: 'xds-roots', configMap: { name: xdsRootsName } },
 ];
 
 export function envoyContainers(part: Part, role: 'ingress' | 'sidecar', values: Values): object {
   const { extraArgs, extraEnv } = values[part.name];
-  const ours = (name: string, args: readonly string[]) => ({
+  const ours = (name: string, args: readonly string[], more: readonly object[] = []) => ({
     name,
     ...imageFields(values),
     args: ['xds', ...args, '--directory', directory],
     env: [fieldVariable('POD_NAME', 'metadata.name'), heapVariable],
     resources: { requests: { cpu: '10m', memory: '96Mi' }, limits: { memory: '96Mi' } },
     securityContext: containerSecurity(),
-    volumeMounts: mounts,
+    volumeMounts: [state, tmp, ...more],
   });
   // Open as soon as the discovery server has sent its listeners. No liveness probe: an Envoy goes on without that server.
   const readinessProbe = { tcpSocket: { port: part.ports[0]?.name }, ...readinessTimes };
@@ -42,10 +63,13 @@ export function envoyContainers(part: Part, role: 'ingress' | 'sidecar', values:
     readinessProbe,
     resources: resourcesOf(values[part.name]),
     securityContext: containerSecurity(),
-    volumeMounts: mounts,
+    volumeMounts: [{ ...state, readOnly: true }, tmp],
   };
+  const bootstrap = ['bootstrap', '--role', role, '--name', '$(POD_NAME)', '--server', server];
   return {
-    initContainers: [ours('bootstrap', ['bootstrap', '--role', role, '--name', '$(POD_NAME)', '--server', server])],
+    initContainers: [
+      ours('bootstrap', [...bootstrap, '--token-file', tokenFile, '--authority-file', authorityFile], proof),
+    ],
     containers: [envoy, ours('renew', ['renew'])],
   };
 }

@@ -24,6 +24,7 @@ interface Container {
   readonly readinessProbe?: object;
   readonly livenessProbe?: object;
   readonly resources: object;
+  readonly volumeMounts?: readonly { readonly name: string; readonly readOnly?: boolean }[];
 }
 
 interface Workload extends KubernetesObject {
@@ -213,6 +214,44 @@ describe('install: least privilege', () => {
       ]);
     },
   );
+
+  test.each(['ingress', 'envoy'] as const)(
+    '%s -> its account has no right, and only the container that starts it sees a token, which xds alone takes',
+    (name) => {
+      const objects = new Map(parts).get(name)!;
+      expect(objects.filter(({ type }) => /Role/.test(type.kind))).toEqual([]);
+      const pod = podOf(objects) as ReturnType<typeof podOf> & {
+        readonly automountServiceAccountToken?: boolean;
+        readonly volumes: readonly { readonly name: string; readonly projected?: { readonly sources: object[] } }[];
+      };
+      expect(pod.automountServiceAccountToken).toBe(false);
+      const tokens = pod.volumes.filter(({ projected }) => projected !== undefined);
+      expect(tokens).toMatchObject([
+        { name: 'xds-token', projected: { sources: [{ serviceAccountToken: { audience: 'portolan-xds' } }] } },
+      ]);
+      const seeing = [...(pod.initContainers ?? []), ...pod.containers].filter(({ volumeMounts = [] }) =>
+        volumeMounts.some((mount) => tokens.some((volume) => volume.name === mount.name)),
+      );
+      expect(seeing.map((one) => one.args[1])).toEqual(['bootstrap']);
+      const state = pod.containers[0]!.volumeMounts!.find((mount) => mount.name === 'state');
+      expect(state).toMatchObject({ readOnly: true });
+      expect(pod.volumes.some((volume) => 'secret' in volume)).toBe(false);
+    },
+  );
+
+  test('keys of authorities -> no part but xds may read that of xds', () => {
+    const readers = parts.filter(([, objects]) =>
+      objects
+        .flatMap(
+          ({ object }) => (object as { rules?: { resources: string[]; resourceNames?: string[] }[] }).rules ?? [],
+        )
+        .some(
+          ({ resources, resourceNames }) =>
+            resources.includes('secrets') && resourceNames?.includes('portolan-xds-authority'),
+        ),
+    );
+    expect(readers.map(([name]) => name).filter((name) => name !== 'xds')).toEqual([]);
+  });
 
   test('dns as a DaemonSet -> on every node, without a budget', () => {
     const dns = { ...defaultValues.dns, workload: 'DaemonSet' as const };

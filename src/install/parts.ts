@@ -1,10 +1,9 @@
 // Each part of an installation: what it runs, which rights it has in the cluster and in portolan-system, which ports it
 // opens, and what it may do to its node. Pure.
 
-import { clusterIdProperty } from '../clusterset/kinds/cluster-property.ts';
 import { resolverAuthoritySecret } from '../clusterset/membership/resolver-authority.ts';
 import { ticketRule } from '../kube/objects/admin-ticket.ts';
-import { stubZonesName } from '../kube/objects/ours.ts';
+import { stubZonesName, xdsRootsName } from '../kube/objects/ours.ts';
 import { type PolicyRule, readVerbs, writeVerbs } from '../kube/objects/rbac.ts';
 import { flagForEach, whenSet } from './marks.ts';
 import type { PartName, Values } from './values.ts';
@@ -80,18 +79,8 @@ const leaseRule: PolicyRule = {
   verbs: ['get', 'create', 'update', 'delete'],
 };
 
-/** An Envoy's first certificate is signed when its Pod starts; it renews it without any right. */
-const envoyRights: Pick<Part, 'clusterRules' | 'systemRules'> = {
-  clusterRules: [
-    {
-      apiGroups: ['about.k8s.io'],
-      resources: ['clusterproperties'],
-      resourceNames: [clusterIdProperty],
-      verbs: ['get'],
-    },
-  ],
-  systemRules: [{ apiGroups: [''], resources: ['secrets'], resourceNames: ['portolan-xds-authority'], verbs: ['get'] }],
-};
+/** An Envoy shows xds a token of its own, which no API server takes: it has no right at all. */
+const envoyRights: Pick<Part, 'clusterRules' | 'systemRules'> = { clusterRules: [], systemRules: [] };
 
 /** Agent and proxy also run outside Pods: their accounts and rights are those of deploy/manifests. */
 export function partsOf(values: Values): Part[] {
@@ -222,6 +211,9 @@ export function partsOf(values: Values): Part[] {
       systemRules: [
         { ...leaseRule, verbs: [...readVerbs, 'create', 'update', 'delete'] },
         read('', 'configmaps'),
+        // Its roots, which Pods of Envoys mount.
+        { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
+        { apiGroups: [''], resources: ['configmaps'], resourceNames: [xdsRootsName], verbs: ['update'] },
         { apiGroups: [''], resources: ['secrets'], verbs: [...readVerbs, 'create'] },
         read(own, 'peers', 'peerservices', 'meshexternalservices'),
         {

@@ -16,7 +16,7 @@ import {
   serviceAccountType,
 } from '../kube/objects/rbac.ts';
 import { serviceType } from '../kube/objects/service.ts';
-import { envoyContainers } from './envoy-containers.ts';
+import { envoyContainers, envoyVolumes } from './envoy-containers.ts';
 import { always, type Gated, gated } from './gate.ts';
 import { given, givenOr, itemsOf } from './marks.ts';
 import { adminPort, envoyUid, type OutsidePort, type Part } from './parts.ts';
@@ -168,6 +168,7 @@ function podSpec(part: Part, kind: 'Deployment' | 'DaemonSet', values: Values): 
     ...given('affinity', affinity),
     priorityClassName: isOnHostNetwork ? 'system-node-critical' : 'system-cluster-critical',
     ...(isOnHostNetwork ? { hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' } : {}),
+    ...(part.envoyRole === undefined ? {} : { automountServiceAccountToken: false }),
     securityContext: podSecurity(part),
     ...(part.envoyRole === undefined
       ? { containers: [container(part, values)] }
@@ -176,6 +177,7 @@ function podSpec(part: Part, kind: 'Deployment' | 'DaemonSet', values: Values): 
       { name: 'state', emptyDir: {} },
       { name: 'tmp', emptyDir: {} },
       ...(part.secret === undefined ? [] : [{ name: 'secret', secret: { secretName: part.secret } }]),
+      ...(part.envoyRole === undefined ? [] : envoyVolumes),
     ],
     ...(isOnEveryNode
       ? givenOr('tolerations', tolerations, [{ operator: 'Exists' }])

@@ -13,12 +13,17 @@ import { certificateFacts } from '../base/x509/certificates.ts';
 import { builtinPlugins } from '../external/plugins/builtin.ts';
 import type { Plugins } from '../external/plugins/plugin.ts';
 import { defaultOutboundPorts, type OutboundPorts } from '../external/rules/redirects.ts';
+import { getOrUndefined } from '../kube/client/absent.ts';
+import { apply } from '../kube/client/apply.ts';
 import type { Client } from '../kube/client/client.ts';
+import { reviewToken } from '../kube/client/token-review.ts';
 import { createInformer } from '../kube/controller/informer.ts';
 import { standForLeader } from '../kube/controller/leader.ts';
 import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
+import { claimedAudiences } from '../kube/objects/admin-ticket.ts';
+import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
-import { externalNamespace } from '../kube/objects/ours.ts';
+import { externalNamespace, proxyTokenAudience, xdsRootsName } from '../kube/objects/ours.ts';
 import { partLabel, partState } from '../kube/objects/part-lease.ts';
 import { anyAddress } from '../xds/bodies.ts';
 import {
@@ -31,6 +36,7 @@ import {
 import { endingAnnotation, formatEnding } from '../xds/identity/ending-certificates.ts';
 import { lifeOf } from '../xds/identity/proxy-files.ts';
 import { formatNodeId, judgeProxy, type ProxyCaller } from '../xds/identity/proxy-identity.ts';
+import { Issuance } from '../xds/server/issuance.ts';
 import { Renewal } from '../xds/server/renewal.ts';
 import { XdsService } from '../xds/server/service.ts';
 import { type ClustersetSource, startClustersetSource } from '../xds/sources/clusterset.ts';
@@ -187,13 +193,20 @@ async function listen(options: Listening): Promise<number> {
     certify: (identity, key) => certifyProxy(authorityOptions, authority, { identity, key, lifetimeMs }),
     onRenewed: (identity, certificate) => service.proxies.renewed(formatNodeId(identity), lifeOf(certificate)),
   });
+  const issuance = new Issuance({
+    cluster,
+    claimedAudiences,
+    review: (token) => reviewToken(home, token, [proxyTokenAudience]),
+    certify: (identity, key) => certifyProxy(authorityOptions, authority, { identity, key, lifetimeMs }),
+  });
+  await publishRoots(home, namespace, authority.certificate);
   let served = issue();
   metrics.certificateEnd('xds-serving', () => certificateFacts(served.certificate).notAfterMs);
   const server = await serveGrpc<ProxyCaller>({
     ...shared,
     ...options.listen,
     tls: served,
-    route: (request) => renewal.route(request),
+    route: (request) => renewal.route(request) ?? issuance.route(request),
     judge: (presented) => (isSynced() ? judgeProxy(presented, about()) : early),
   });
   parts.add('listener', () => server.close());
@@ -205,6 +218,16 @@ async function listen(options: Listening): Promise<number> {
   let timer = world.timers.after(serverCertificateMs / 2, renew);
   parts.add('certificate', () => timer.cancel());
   return server.port;
+}
+
+/** For Pods of Envoys, which have no right to read anything. */
+async function publishRoots(client: Client, namespace: string, certificate: string): Promise<void> {
+  const metadata = { name: xdsRootsName, namespace };
+  const data = { 'ca.crt': certificate };
+  const present = await getOrUndefined<ConfigMap>(client, configMapType, metadata);
+  const change = (there: ConfigMap | undefined) =>
+    there === undefined ? { apiVersion: 'v1', kind: 'ConfigMap', metadata, data } : { ...there, data };
+  await apply<ConfigMap>({ client, type: configMapType, present, change, onConflict: 'retry' });
 }
 
 /** Through the Lease, so that the leading process knows what the proxies of all of them refused. */

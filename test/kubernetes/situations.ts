@@ -3,6 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { proxyTokenAudience, xdsRootsName } from '../../src/kube/objects/ours.ts';
 import { ownAddress } from '../support/own-address.ts';
 import { runPortolan } from '../support/portolan.ts';
 import { addService, checkout, type FlowWorld, startPeering, until } from './flows.ts';
@@ -169,11 +170,10 @@ async function sharedAgain({ east, west, parts }: FlowWorld): Promise<void> {
   agent!.child.kill('SIGCONT');
 }
 
-/** As Pods of Envoys start: the bootstrap is written with their own account. */
+/** As Pods of Envoys start: the bootstrap is written with a token of their Pod for xds alone. */
 async function refusals({ east, parts }: FlowWorld): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'portolan-refusing-'));
-  const socket = join(directory, 'xds.sock');
-  const xds = parts.start(east, 'xds', ['xds', '--listen', '127.0.0.1:0', '--socket', socket]);
+  const xds = parts.start(east, 'xds', ['xds', '--listen', '127.0.0.1:0']);
   await until('xds is ready', () => xds.said('ready') !== '');
   const ends: (() => void)[] = [];
   for (const [account, role] of [
@@ -181,14 +181,26 @@ async function refusals({ east, parts }: FlowWorld): Promise<void> {
     ['envoy', 'sidecar'],
   ] as const) {
     const to = join(directory, role);
-    const words = ['xds', 'bootstrap', '--role', role, '--name', 'one', '--server', `127.0.0.1:${xds.said('ready')}`];
-    const made = await runPortolan([...words, '--directory', to, '--kubeconfig', east.account(`portolan-${account}`)]);
+    const pod = `portolan-${account}-one`;
+    east.apply({
+      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: pod, namespace: system } },
+      spec: { serviceAccountName: `portolan-${account}`, containers: [{ name: 'envoy', image: 'none' }] },
+    });
+    const bound = `--audience ${proxyTokenAudience} --bound-object-kind Pod --bound-object-name ${pod}`;
+    const [token, roots] = [join(directory, `${role}.token`), join(directory, 'ca.crt')];
+    writeFileSync(token, east.kubectl(`create token portolan-${account} -n ${system} ${bound}`));
+    const { data } = JSON.parse(east.kubectl(`get configmap ${xdsRootsName} -n ${system} -o json`));
+    writeFileSync(roots, data['ca.crt']);
+    const words = ['xds', 'bootstrap', '--role', role, '--name', pod, '--server', `127.0.0.1:${xds.said('ready')}`];
+    const proof = ['--token-file', token, '--authority-file', roots];
+    const made = await runPortolan([...words, '--directory', to, ...proof]);
     if (made.code !== 0) throw new Error(made.err);
     const names = ['peering/trust/east', 'peering/trust/west'];
     ends.push(refuseEverything({ ...accessIn(to, `127.0.0.1:${xds.said('ready')}`), names }));
   }
   const listeners = ['checkout.shop.svc.clusterset.local'];
-  ends.push(refuseEverything({ target: `unix:${socket}`, nodeId: 'grpc~east~app', names: [], listeners }));
+  const sidecar = accessIn(join(directory, 'sidecar'), `127.0.0.1:${xds.said('ready')}`);
+  ends.push(refuseEverything({ ...sidecar, names: [], listeners }));
   const said = (what: string) => look(east, `get ${what} -o json`).includes('RefusedByProxy');
   const inSystem = [`mes -n ${system}`, `peerservices -n ${system}`, `peers -n ${system}`];
   for (const what of [...inSystem, 'serviceimports -n shop', 'peerexports -n shop', 'services -n shop'])

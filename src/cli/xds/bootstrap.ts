@@ -1,5 +1,7 @@
 // `portolan xds bootstrap`: the configuration that a proxy starts with, certificates included.
 
+import { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Client } from '../../kube/client/client.ts';
@@ -15,13 +17,16 @@ import { requireClusterId } from '../../xds/identity/cluster-id.ts';
 import { bootstrapFile, identityFile, identityText } from '../../xds/identity/proxy-files.ts';
 import {
   formatNodeId,
+  identityIn,
   type ProxyIdentity,
   type ProxyRole,
   parseNodeId,
   proxyRoles,
 } from '../../xds/identity/proxy-identity.ts';
+import { issuancePath } from '../../xds/identity/proxy-token.ts';
 import { parseListen } from '../roles/options.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, withHome } from '../with-home.ts';
+import { requestCertificate } from './server-call.ts';
 
 interface BootstrapFlags extends HomeFlags {
   readonly role: string;
@@ -36,6 +41,8 @@ interface BootstrapFlags extends HomeFlags {
   readonly admin: string;
   readonly clustersetProxied?: boolean;
   readonly directory?: string;
+  readonly tokenFile?: string;
+  readonly authorityFile?: string;
 }
 
 export function addBootstrapCommand(xds: Command, deps: CliDeps): void {
@@ -59,7 +66,45 @@ export function addBootstrapCommand(xds: Command, deps: CliDeps): void {
       'write envoy.json and identity.json there instead of printing, with a certificate that xds renew keeps good',
     )
     .option('--clusterset-proxied', 'the sidecar proxies connections to clusterset IPs')
-    .action((flags: BootstrapFlags) => withHome(deps, flags, ({ client }) => bootstrap(deps, client, flags)));
+    .option(
+      '--token-file <path>',
+      'a ServiceAccount token for the audience portolan-xds: the xDS server issues the certificate, and no home is asked',
+    )
+    .option('--authority-file <path>', 'the roots of the xDS server in PEM, with --token-file')
+    .action((flags: BootstrapFlags) =>
+      flags.tokenFile === undefined
+        ? withHome(deps, flags, ({ client }) => bootstrap(deps, client, flags))
+        : bootstrapByToken(deps, flags, flags.tokenFile),
+    );
+}
+
+/** The server says who the bearer of the token is. */
+async function bootstrapByToken(deps: CliDeps, flags: BootstrapFlags, tokenFile: string): Promise<void> {
+  const { directory, authorityFile } = flags;
+  if (directory === undefined || authorityFile === undefined)
+    throw new Error('--token-file: give --directory and --authority-file, too');
+  const { host, port } = parseListen(flags.server, '--server');
+  const authority = await readText(deps, authorityFile);
+  const address = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+  const pair = await requestCertificate(deps, {
+    ...{ command: 'xds bootstrap', failure: 'issued no certificate', path: issuancePath },
+    server: { address, authority },
+    proof: { token: (await readText(deps, tokenFile)).trim() },
+  });
+  const identity = identityIn(new X509Certificate(pair.certificate));
+  if (identity?.role !== flags.role || identity.name !== flags.name) {
+    const whose = identity === undefined ? 'no proxy' : formatNodeId(identity);
+    throw new Error(`--token-file: the token is that of ${whose}, not of role ${flags.role} and name ${flags.name}`);
+  }
+  const file = resolve(directory, identityFile);
+  await deps.world.disk.write(file, Buffer.from(identityText(pair)), { mode: 0o600 });
+  await writeBootstrap(deps, flags, identity, { kind: 'tls', host, port, authority, identity: { file } });
+}
+
+async function readText({ world }: CliDeps, path: string): Promise<string> {
+  const bytes = await world.disk.read(path);
+  if (bytes === undefined) throw new Error(`${path}: there is no such file`);
+  return Buffer.from(bytes).toString('utf8');
 }
 
 async function bootstrap(deps: CliDeps, home: Client, flags: BootstrapFlags): Promise<void> {
@@ -69,12 +114,21 @@ async function bootstrap(deps: CliDeps, home: Client, flags: BootstrapFlags): Pr
     throw new Error(
       `--role ${flags.role} --name ${flags.name}: roles are ${proxyRoles.join(', ')}; a name has letters, digits, "-", "_" and "."`,
     );
-  const { variant } = flags;
-  if (variant !== 'delta' && variant !== 'sotw') throw new Error(`--variant ${variant}: there are delta and sotw`);
   if (flags.directory !== undefined && flags.socket !== undefined)
     throw new Error('--directory: a client of the local socket has no certificate; leave one of both out');
   const server =
     flags.socket === undefined ? await tlsServer(deps, home, flags, identity) : socketServer(flags.socket, identity);
+  await writeBootstrap(deps, flags, identity, server);
+}
+
+async function writeBootstrap(
+  deps: CliDeps,
+  flags: BootstrapFlags,
+  identity: ProxyIdentity,
+  server: ServerAddress,
+): Promise<void> {
+  const { variant } = flags;
+  if (variant !== 'delta' && variant !== 'sotw') throw new Error(`--variant ${variant}: there are delta and sotw`);
   const { zone, region } = flags;
   const admin = parseListen(flags.admin, '--admin');
   const isClustersetProxied = flags.clustersetProxied === true;

@@ -1,16 +1,12 @@
 // `portolan xds renew`: keeps the certificate of a proxy good, with no other right than that certificate. The key never
 // leaves the machine; the discovery server certifies the public half of a new one.
 
-import { createPublicKey } from 'node:crypto';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { readBody } from '../../base/http.ts';
 import { errorText } from '../../base/log.ts';
 import { sleep } from '../../base/world.ts';
-import { type Credentials, isKeyOf } from '../../base/x509/certificates.ts';
-import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
+import type { Credentials } from '../../base/x509/certificates.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
-import { xdsServerName } from '../../xds/identity/authority.ts';
 import { serverIn } from '../../xds/identity/bootstrap.ts';
 import {
   bootstrapFile,
@@ -22,6 +18,7 @@ import {
   renewalPath,
 } from '../../xds/identity/proxy-files.ts';
 import type { CliDeps } from '../with-home.ts';
+import { requestCertificate } from './server-call.ts';
 
 interface RenewFlags {
   readonly directory: string;
@@ -96,30 +93,8 @@ async function renew(deps: CliDeps, directory: string, present: Credentials): Pr
   const path = join(directory, bootstrapFile);
   const server = serverIn(await readText(deps, path));
   if (server === undefined) throw new Error(`xds renew: ${path} names no xDS server with TLS`);
-  const key = generatePrivateKey();
-  const publicKey = createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString();
-  const transport = deps.world.network.http({
-    server: `https://${server.address}`,
-    serverName: xdsServerName,
-    certificateAuthority: server.authority,
-    clientCertificate: present.certificate,
-    clientKey: present.key,
+  return requestCertificate(deps, {
+    ...{ command: 'xds renew', failure: 'did not renew the certificate', path: renewalPath },
+    ...{ server, proof: present },
   });
-  try {
-    const headers = { 'content-type': 'application/json' };
-    const body = Buffer.from(JSON.stringify({ publicKey }));
-    const response = await transport.send({ method: 'POST', path: renewalPath, headers, body });
-    const answer = JSON.parse(Buffer.from(await readBody(response.body)).toString('utf8')) as {
-      certificate?: string;
-      message?: string;
-    };
-    if (response.status !== 200) throw new Error(answer.message ?? `HTTP ${response.status}`);
-    if (!isKeyOf(answer.certificate ?? '', key)) throw new Error('its certificate is not for our key');
-    return { certificate: answer.certificate ?? '', key };
-  } catch (cause) {
-    const message = `xds renew: ${server.address} did not renew the certificate: ${errorText(cause)}`;
-    throw new Error(message, { cause });
-  } finally {
-    transport.close();
-  }
 }

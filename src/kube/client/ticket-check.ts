@@ -5,8 +5,8 @@ import { BoundedCache } from '../../base/bounded-cache.ts';
 import type { Clock } from '../../base/world.ts';
 import { claimedAudiences, ticketAudience, ticketUser } from '../objects/admin-ticket.ts';
 import { isForbidden } from '../objects/api-error.ts';
-import type { AnyObject, ResourceType } from '../objects/object.ts';
 import type { Client } from './client.ts';
+import { reviewToken } from './token-review.ts';
 
 export interface TicketRefusal {
   readonly status: 401 | 403 | 429 | 503;
@@ -23,43 +23,21 @@ export interface TicketCheckOptions {
 /** Undefined if the ticket is good. */
 export type TicketCheck = (ticket: string) => Promise<TicketRefusal | undefined>;
 
-const tokenReviewType: ResourceType = {
-  group: 'authentication.k8s.io',
-  version: 'v1',
-  plural: 'tokenreviews',
-  kind: 'TokenReview',
-  isNamespaced: false,
-};
 const ticketLengthMax = 8_192;
 const knownMax = 64;
 /** A ticket that was revoked is good for that long. */
 const knownMs = 60_000;
 const askedAtOnceMax = 4;
-const answerMsMax = 5_000;
-
-interface ReviewStatus {
-  readonly authenticated?: boolean;
-  readonly user?: { readonly username?: string };
-  readonly audiences?: readonly string[];
-}
 
 export function createTicketCheck({ client, clock, places }: TicketCheckOptions): TicketCheck {
   const known = new BoundedCache<{ readonly untilMs: number; readonly refusal: TicketRefusal | undefined }>(knownMax);
   let asked = 0;
 
   async function review(ticket: string, audiences: string[]): Promise<TicketRefusal | undefined> {
-    const question: AnyObject = {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenReview',
-      metadata: { name: '' },
-      spec: { token: ticket, audiences },
-    };
-    const answer = await client.create(tokenReviewType, question, { timeoutMs: answerMsMax });
-    const status = (answer['status'] ?? {}) as ReviewStatus;
-    if (status.authenticated !== true || !(status.audiences ?? []).some((one) => audiences.includes(one)))
-      return { status: 401, why: 'the ticket is not valid, or not any more' };
-    if (status.user?.username === ticketUser) return undefined;
-    return { status: 403, why: `the ticket is a token of ${status.user?.username}; wanted is one of ${ticketUser}` };
+    const bearer = await reviewToken(client, ticket, audiences);
+    if (bearer === undefined) return { status: 401, why: 'the ticket is not valid, or not any more' };
+    if (bearer.username === ticketUser) return undefined;
+    return { status: 403, why: `the ticket is a token of ${bearer.username}; wanted is one of ${ticketUser}` };
   }
 
   return async (ticket) => {

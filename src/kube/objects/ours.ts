@@ -24,3 +24,9 @@ export const embeddedGitVersion = `v1.33.0${embeddedVersion}`;
 export function isEmbeddedHome({ gitVersion }: { readonly gitVersion?: unknown }): boolean {
   return typeof gitVersion === 'string' && gitVersion.endsWith(embeddedVersion);
 }
+/** Tokens for this audience are good at discovery servers alone; no API server takes them. */
+export const proxyTokenAudience = 'portolan-xds';
+/** ConfigMap with the roots of the discovery server, for the Pods of Envoys. */
+export const xdsRootsName = 'portolan-xds-roots';
+/** Secret with the authority of the discovery server, which reads it alone. */
+export const xdsAuthoritySecret = 'portolan-xds-authority';

@@ -12,6 +12,7 @@ import {
   type KeptAuthorityOptions,
   openKeptAuthority,
 } from '../../kube/client/kept-authority.ts';
+import { xdsAuthoritySecret } from '../../kube/objects/ours.ts';
 import { identityUri, type ProxyIdentity } from './proxy-identity.ts';
 
 export interface AuthorityOptions {
@@ -21,7 +22,6 @@ export interface AuthorityOptions {
   readonly cluster: string;
 }
 
-export const xdsAuthoritySecret = 'portolan-xds-authority';
 /** The name in the server's certificate, whatever address it is reached at. */
 export const xdsServerName = 'portolan-xds';
 

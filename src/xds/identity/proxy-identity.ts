@@ -52,12 +52,19 @@ export function judgeProxy(
   if (leaf.ca) return refused('the certificate is that of an authority');
   if (nowMs < leaf.validFromDate.getTime() || nowMs > leaf.validToDate.getTime())
     return refused(`the certificate is valid from ${leaf.validFrom} to ${leaf.validTo}`);
-  const uris = (leaf.subjectAltName ?? '').split(', ').filter((name) => name.startsWith('URI:'));
-  const parts = uris.length === 1 ? uriPattern.exec(uris[0]!.slice('URI:'.length)) : null;
-  if (parts === null) return refused('the certificate names no proxy');
-  if (parts[1] !== cluster) return refused(`the certificate belongs to cluster ${parts[1]}, this is ${cluster}`);
+  const identity = identityIn(leaf);
+  if (identity === undefined) return refused('the certificate names no proxy');
+  if (identity.cluster !== cluster)
+    return refused(`the certificate belongs to cluster ${identity.cluster}, this is ${cluster}`);
   const life = { startMs: leaf.validFromDate.getTime(), endMs: leaf.validToDate.getTime() };
-  return { kind: 'trusted', caller: { identity: { cluster, role: parts[2] as ProxyRole, name: parts[3]! }, life } };
+  return { kind: 'trusted', caller: { identity, life } };
+}
+
+/** The proxy that a certificate names; undefined if it names none, or more than one. */
+export function identityIn(certificate: X509Certificate): ProxyIdentity | undefined {
+  const uris = (certificate.subjectAltName ?? '').split(', ').filter((name) => name.startsWith('URI:'));
+  const parts = uris.length === 1 ? uriPattern.exec(uris[0]!.slice('URI:'.length)) : null;
+  return parts === null ? undefined : { cluster: parts[1]!, role: parts[2] as ProxyRole, name: parts[3]! };
 }
 
 /** The identity that a node may act as, or the reason why it may not. */

@@ -1,13 +1,13 @@
 // Renews the certificates of proxies: a caller whose certificate is still good gets another for the same name and for a key
 // that stays with it. Few at a time of one proxy, because each costs a signature.
 
-import { createPublicKey } from 'node:crypto';
 import { BoundedCache } from '../../base/bounded-cache.ts';
 import type { PlainAnswer, PlainRequest, PlainRoute } from '../../base/grpc/server-options.ts';
-import { isObject } from '../../base/json.ts';
+import { valueIn } from '../../base/json.ts';
 import type { Clock } from '../../base/world.ts';
 import { renewalPath } from '../identity/proxy-files.ts';
 import { formatNodeId, type ProxyCaller, type ProxyIdentity } from '../identity/proxy-identity.ts';
+import { messageAnswer, publicKeyOf } from './plain-answers.ts';
 
 export interface RenewalOptions {
   readonly clock: Clock;
@@ -30,41 +30,23 @@ export class Renewal {
 
   route({ path, verdict }: PlainRequest<ProxyCaller>): PlainRoute | undefined {
     if (path !== renewalPath) return undefined;
-    if (verdict.kind === 'refused') return answer(401, verdict.reason);
+    if (verdict.kind === 'refused') return messageAnswer(401, verdict.reason);
     const { identity } = verdict.caller;
-    if (identity === undefined) return answer(401, 'only a caller with a certificate can renew one');
+    if (identity === undefined) return messageAnswer(401, 'only a caller with a certificate can renew one');
     return { withBody: async (body) => this.#renew(identity, body) };
   }
 
   #renew(identity: ProxyIdentity, body: Buffer): PlainAnswer {
-    const publicKey = publicKeyIn(body);
-    if (publicKey === undefined) return answer(400, 'expected {"publicKey": "…"} with a P-256 key in PEM');
+    const publicKey = publicKeyOf(valueIn(body.toString('utf8'), []));
+    if (publicKey === undefined) return messageAnswer(400, 'expected {"publicKey": "…"} with a P-256 key in PEM');
     const { clock, certify, onRenewed } = this.#options;
     const id = formatNodeId(identity);
     const nowMs = clock.monotonicMs();
     if (nowMs - (this.#givenMs.get(id) ?? -everyMsMin) < everyMsMin)
-      return answer(429, `${id} renewed its certificate less than a second ago`);
+      return messageAnswer(429, `${id} renewed its certificate less than a second ago`);
     this.#givenMs.set(id, nowMs);
     const certificate = certify(identity, publicKey);
     onRenewed(identity, certificate);
     return { status: 200, body: JSON.stringify({ certificate }) };
-  }
-}
-
-function answer(status: number, message: string): PlainAnswer {
-  return { status, body: JSON.stringify({ message }) };
-}
-
-/** As PEM of our own making; undefined for anything but the public half of a P-256 key. */
-function publicKeyIn(body: Buffer): string | undefined {
-  try {
-    const request: unknown = JSON.parse(body.toString('utf8'));
-    const text = isObject(request) ? request['publicKey'] : undefined;
-    if (typeof text !== 'string' || !text.includes('-----BEGIN PUBLIC KEY-----')) return undefined;
-    const key = createPublicKey(text);
-    const isP256 = key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1';
-    return isP256 ? key.export({ type: 'spki', format: 'pem' }).toString() : undefined;
-  } catch {
-    return undefined;
   }
 }
