@@ -11,7 +11,7 @@ import { until } from './support/dns-process.ts';
 import { claimsOf, type ImportSpec, importOf, sliceOf } from './support/imports.ts';
 import { Namespaces, namespacesMissing, type Place } from './support/namespaces.ts';
 import { portolan, run } from './support/portolan.ts';
-import { comparable, nftSessionsIn } from './support/proxy-kernel.ts';
+import { comparable, nftSessionsIn, processesIn } from './support/proxy-kernel.ts';
 import {
   ask,
   type LineProcess,
@@ -232,6 +232,25 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
     }
     expect(rules()).not.toContain('chain mine');
     expect(others()).toBe(before);
+  });
+
+  test('a rule is replaced by another while nothing watches -> the comparison finds it by its text, and puts it right', async () => {
+    expect(await differences()).toEqual([]);
+    const monitors = processesIn(net, node, '^nft monitor$');
+    expect(monitors).toHaveLength(1);
+    for (const pid of monitors) process.kill(pid, 'SIGSTOP');
+    try {
+      const listed = net.run(node, 'nft -a list chain inet portolan refuse');
+      const handle = /reject with tcp reset # handle (\d+)/.exec(listed)?.[1];
+      net.run(node, `nft replace rule inet portolan refuse handle ${handle} meta l4proto tcp drop`);
+      expect(await differences()).toEqual([
+        'rule 1 of chain refuse is another one than meta l4proto tcp reject with tcp reset',
+      ]);
+      expect(net.run(node, 'nft list chain inet portolan refuse')).toContain('reject with tcp reset');
+      expect(await differences()).toEqual([]);
+    } finally {
+      for (const pid of monitors) process.kill(pid, 'SIGCONT');
+    }
   });
 
   test('in a PID namespace of its own, as in a Pod -> its own changes are known, those of others are put right', async () => {

@@ -8,6 +8,7 @@ import { createPartMetrics } from '../base/real/process-metrics.ts';
 import { forgetParts } from '../kube/controller/forget-parts.ts';
 import { keepPartLease } from '../kube/controller/part-lease.ts';
 import { type AgentRoleOptions, type AgentRoleState, notReady, startAgentRole } from './agent.ts';
+import { nodeName } from './process.ts';
 
 export interface AgentPartOptions extends Omit<AgentRoleOptions, 'metrics'> {
   readonly host: Host;
@@ -28,7 +29,7 @@ export async function startAgentPart(options: AgentPartOptions): Promise<AgentPa
   const metrics = createPartMetrics('agent');
   const role = startAgentRole({ ...options, metrics });
   parts.add('agent', () => role.stop());
-  const node = host.environment['NODE_NAME'] ?? hostname();
+  const node = nodeName(host.environment);
   const lease = keepPartLease({ client: home, world, log, part: 'agent', id: hostname(), node });
   parts.add('lease', () => lease.stop());
   const forgetting = forgetParts({ client: home, world, log });

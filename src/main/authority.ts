@@ -23,6 +23,8 @@ export interface AuthorityOptions extends AuthoritySetup, DnsConfig {
   readonly log: Log;
   /** Distinguishes it from other authorities in its Lease. */
   readonly partId?: string;
+  /** Where it runs. */
+  readonly node?: string;
   /** Names on disk, for the next start; none are kept without it. */
   readonly namesCopy?: NamesCopy;
 }
@@ -92,7 +94,7 @@ export function federationTable(
 }
 
 type RoleOptions = AuthoritySetup &
-  Pick<AuthorityOptions, 'world' | 'log' | 'forward' | 'partId'> & {
+  Pick<AuthorityOptions, 'world' | 'log' | 'forward' | 'partId' | 'node'> & {
     readonly table: FederationTable;
     readonly server: DnsServer;
     /** Where its Lease is; the broker if absent. */
@@ -115,7 +117,7 @@ export function addAuthorityRole(options: RoleOptions, parts: Parts): Pick<Autho
   const client = options.leaseAt ?? options.broker?.client;
   if (client === undefined) return { role, leases: [] };
   const id = options.partId ?? options.federation;
-  const lease = keepPartLease({ client, world, log: options.log, part: 'authority', id });
+  const lease = keepPartLease({ client, world, log: options.log, part: 'authority', id, node: options.node });
   parts.add('lease of the authority', () => lease.stop());
   return { role, leases: [lease] };
 }

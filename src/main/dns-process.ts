@@ -42,7 +42,7 @@ import { openAuthorityBroker } from './authority-broker.ts';
 import type { AuthoritySetup } from './authority-role.ts';
 import { startDnsAdmin } from './dns-admin.ts';
 import { dnsCertificates } from './dns-certificates.ts';
-import { processLog, untilStopped } from './process.ts';
+import { nodeName, processLog, untilStopped } from './process.ts';
 import { startResolver } from './resolver.ts';
 import { staleRemark } from './stale-zones.ts';
 import { shareStubZones } from './stub-zones/shared-stub-zones.ts';
@@ -167,6 +167,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     listen,
     serverAddresses: serverAddressesOf(flags),
     partId: hostname(),
+    node: nodeName(),
     workers: flags.workers === undefined ? spareCores() : numberIn('--workers', flags.workers, { min: 0, max: 256 }),
     ...(nameservers.length > 0 ? { forward: { nameservers, tls: await tlsClientOf(host, flags) } } : {}),
     forwardTimes: forwardTimesOf(flags),

@@ -1,5 +1,6 @@
 // Shared by all long-running roles: log, signals and exit.
 
+import { hostname } from 'node:os';
 import { relative, resolve } from 'node:path';
 import { createLog, errorText, type Log, type LogLevel } from '../base/log.ts';
 import { Parts } from '../base/parts.ts';
@@ -7,6 +8,11 @@ import type { World } from '../base/world.ts';
 
 export function processLog(world: World, level: LogLevel): Log {
   return createLog({ clock: world.clock, level, write: (line) => process.stderr.write(line) });
+}
+
+/** The node that this process runs on: in a Pod the hostname is that of the Pod. */
+export function nodeName(environment: Readonly<Record<string, string | undefined>> = process.env): string {
+  return environment['NODE_NAME'] || hostname();
 }
 
 // One Ctrl-C reaches us twice under npm: from the terminal, and from the script that passes it on.

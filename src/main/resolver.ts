@@ -54,6 +54,8 @@ export interface ResolverOptions extends DnsConfig {
   };
   /** Distinguishes it from other resolvers of the cluster in its Lease. */
   readonly partId?: string;
+  /** Where it runs. */
+  readonly node?: string;
   readonly hasClusterNames?: boolean;
   readonly ignoresEmptyServices?: boolean;
   /** Where PeerServices lie. */
@@ -135,7 +137,15 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
     const onZone = (clustersetZone: Zone) => server.changeZones({ clustersetZone });
     parts.add('dns options', followDnsOptions({ world, log, home, catalog, onZone, fixed }));
     const extras = () => reportOf(options.stubAdvertise, stubPort);
-    const lease = keepPartLease({ client: home, world, log, part: 'dns', id: options.partId ?? cluster.id, extras });
+    const lease = keepPartLease({
+      client: home,
+      world,
+      log,
+      part: 'dns',
+      id: options.partId ?? cluster.id,
+      node: options.node,
+      extras,
+    });
     parts.add('lease', () => lease.stop());
     const namespace = options.peersNamespace ?? systemNamespace;
     const outside = { client: home, world, log };

@@ -51,6 +51,7 @@ import { complaintsAnnotation, complaintsIn, formatComplaints } from '../xds/sta
 import type { Complaint } from '../xds/status/verdicts.ts';
 import { virtualListener } from '../xds/virtual-listener.ts';
 import { WithheldBook } from '../xds/withheld.ts';
+import { nodeName } from './process.ts';
 
 export interface XdsRoleOptions {
   readonly world: World;
@@ -237,7 +238,7 @@ function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; w
   const machine = hostname();
   const own = () => complaintsOf(service, withheld, world.clock.monotonicMs());
   const lease = keepPartLease({
-    ...{ client: home, world, log, namespace, id: machine, node: machine },
+    ...{ client: home, world, log, namespace, id: machine, node: nodeName() },
     part: 'xds',
     extras: () => ({
       [complaintsAnnotation]: formatComplaints(own()),

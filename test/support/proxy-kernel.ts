@@ -4,7 +4,12 @@ import type { Namespaces, Place } from './namespaces.ts';
 
 /** Process ids of the proxy's long-lived nft. */
 export function nftSessionsIn(net: Namespaces, place: Place): number[] {
-  const pids = net.run(place, 'pgrep -f "^nft -i$" || true').split('\n').filter(Boolean);
+  return processesIn(net, place, '^nft -i$');
+}
+
+/** Of the namespace, by their command line. */
+export function processesIn(net: Namespaces, place: Place, pattern: string): number[] {
+  const pids = net.run(place, `pgrep -f "${pattern}" || true`).split('\n').filter(Boolean);
   return pids.filter((pid) => net.run(place, `ip netns identify ${pid} || true`).trim() === place.name).map(Number);
 }
 

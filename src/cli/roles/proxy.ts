@@ -37,7 +37,11 @@ export function addProxyCommand(program: Command, run: (flags: ProxyFlags) => Pr
       'the home to watch (default: $KUBECONFIG, ~/.kube/config, or the Pod that it runs in)',
     )
     .option('--context <name>', 'a context of that file other than its current one')
-    .option('--node <name>', 'name of this node; its Node object, if any, has its zone and pod range', hostname())
+    .option(
+      '--node <name>',
+      'name of this node; its Node object, if any, has its zone and pod range (default: $NODE_NAME, else the hostname)',
+      process.env['NODE_NAME'] || hostname(),
+    )
     .addOption(
       new Option(
         '--mode <mode>',

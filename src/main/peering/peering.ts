@@ -21,6 +21,7 @@ import { type Peering, startPeering } from '../../peering/peering.ts';
 import type { OwnGround } from '../../peering/rules/link-config.ts';
 import { meshCardData, meshCardName } from '../../peering/rules/peer-introduction.ts';
 import { openIdentity } from '../../peering/trust/identity.ts';
+import { nodeName } from '../process.ts';
 import { followOwnGround } from './peering-ground.ts';
 
 export interface PeeringRoleOptions {
@@ -101,7 +102,7 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
     });
     parts.add('card', () => off());
     const id = hostname();
-    const lease = keepPartLease({ client, world, log, part: 'peering', id, node: id, namespace });
+    const lease = keepPartLease({ client, world, log, part: 'peering', id, node: nodeName(), namespace });
     parts.add('lease', () => lease.stop());
     return { peering, advertised, lease, notReady: () => lease.problem(), stop: () => parts.stop() };
   } catch (error) {

@@ -9,10 +9,10 @@ import type { Timer, World } from '../../base/world.ts';
 import type { ProxyState } from '../state.ts';
 import type { Nft } from './edge/nft.ts';
 import type { Element } from './port-plan.ts';
-import { differences, readTable } from './read-back.ts';
+import { differences, formsChain, learnForms, plannedRules, readTable } from './read-back.ts';
 import { type Redirect, redirectElements } from './redirects.ts';
 import { type Difference, type GoneBackend, isEmpty, Ruleset } from './ruleset.ts';
-import { differenceScript, refillScript, replaceScript } from './script.ts';
+import { differenceScript, formsScript, refillScript, replaceScript, withoutFormsScript } from './script.ts';
 import type { TableOptions } from './table.ts';
 
 export interface NftApplierOptions {
@@ -68,6 +68,8 @@ export class NftApplier {
   /** Wanted instead of those in the ruleset; undefined if they are the same. */
   #nextRedirects: readonly Element[] | undefined;
   #table: TableOptions;
+  /** What the kernel makes of the text of a rule. */
+  readonly #forms = new Map<string, string>();
 
   constructor(options: NftApplierOptions) {
     this.#options = options;
@@ -125,7 +127,7 @@ export class NftApplier {
   /** Compares the kernel with the plan; what differs is put right. */
   async verify(): Promise<string[]> {
     await this.#running;
-    const found = differences(readTable(await this.#options.nft.list('table')), this.#ruleset, this.#table);
+    const found = differences(await this.#readTable(), this.#ruleset, this.#table, this.#forms);
     // A change that came meanwhile is no difference.
     if (this.#running !== undefined || found.length === 0) return [];
     const fields = this.#budget.take();
@@ -134,6 +136,22 @@ export class NftApplier {
     this.#refill();
     await this.#running;
     return found;
+  }
+
+  /** The table as the kernel has it. Rules that were not seen in its form yet are shown to it first. */
+  async #readTable() {
+    const { nft } = this.#options;
+    const texts = new Set([...plannedRules(this.#ruleset, this.#table).values()].flat());
+    const unknown = [...texts].filter((rule) => !this.#forms.has(rule));
+    // Without them the rules are only counted.
+    const isShown = unknown.length > 0 && (await succeeds(nft.apply(formsScript(formsChain, unknown))));
+    try {
+      const table = readTable(await nft.list('table'));
+      if (isShown) learnForms(table, unknown, this.#forms);
+      return table;
+    } finally {
+      if (isShown) await succeeds(nft.apply(withoutFormsScript(formsChain)));
+    }
   }
 
   /** Everything that waits is written. */
@@ -266,4 +284,11 @@ export class NftApplier {
     if (fields)
       this.#options.log.error('rules were not written, those before stay', { error: this.#problem, ...fields });
   }
+}
+
+function succeeds(done: Promise<void>): Promise<boolean> {
+  return done.then(
+    () => true,
+    () => false,
+  );
 }

@@ -9,7 +9,8 @@ import { affinityMaps, fixedChains, pickRules, planMaps, planSets, type TableOpt
 interface KernelTable extends PresentTable {
   /** `MAP KEY` to value; those of affinity maps are left out. */
   readonly elements: ReadonlyMap<string, string>;
-  readonly ruleCounts: ReadonlyMap<string, number>;
+  /** By chain, in order: each rule in the kernel's own form. */
+  readonly rules: ReadonlyMap<string, readonly string[]>;
 }
 
 interface Listed {
@@ -18,6 +19,7 @@ interface Listed {
   readonly name?: string;
   readonly chain?: string;
   readonly elem?: readonly unknown[];
+  readonly expr?: unknown;
 }
 
 const tracked: ReadonlySet<string> = new Set([...planMaps, ...planSets].map(({ name }) => name));
@@ -29,7 +31,7 @@ export function readTable(json: string): KernelTable | undefined {
   const maps: string[] = [];
   const sets: string[] = [];
   const elements = new Map<string, string>();
-  const ruleCounts = new Map<string, number>();
+  const rules = new Map<string, string[]>();
   let isThere = false;
   for (const object of nftables) {
     const [kind, listed] = Object.entries(object)[0] ?? [];
@@ -39,11 +41,11 @@ export function readTable(json: string): KernelTable | undefined {
     if (kind === 'chain') chains.push(listed.name!);
     if (kind === 'map') maps.push(listed.name!);
     if (kind === 'set') sets.push(listed.name!);
-    if (kind === 'rule') ruleCounts.set(listed.chain!, (ruleCounts.get(listed.chain!) ?? 0) + 1);
+    if (kind === 'rule') rules.set(listed.chain!, [...(rules.get(listed.chain!) ?? []), JSON.stringify(listed.expr)]);
     if ((kind === 'map' || kind === 'set') && tracked.has(listed.name!))
       for (const element of listed.elem ?? []) addElement(elements, listed.name!, element);
   }
-  return isThere ? { chains, maps, sets, elements, ruleCounts } : undefined;
+  return isThere ? { chains, maps, sets, elements, rules } : undefined;
 }
 
 function addElement(elements: Map<string, string>, map: string, element: unknown): void {
@@ -81,20 +83,51 @@ function prefixText({ addr, len }: { readonly addr: string; readonly len: number
 
 const differencesMax = 20;
 
-/** In words; empty if the kernel holds what was planned. At most twenty are named. */
-export function differences(kernel: KernelTable | undefined, ruleset: Ruleset, options: TableOptions): string[] {
+/** The rules that the plan has in each chain, as we write them. */
+export function plannedRules(ruleset: Ruleset, options: TableOptions): Map<string, readonly string[]> {
+  const planned = new Map<string, readonly string[]>(fixedChains(options).map(({ name, rules }) => [name, rules]));
+  for (const name of ruleset.chains()) planned.set(name, pickRules(name));
+  return planned;
+}
+
+/** A chain that nothing leads to: what the kernel makes of rules is read from it. */
+export const formsChain = 'forms';
+
+/** From the text of a rule to the form that the kernel gives it, learned from `formsChain`, where they stood in this order. */
+export function learnForms(
+  kernel: KernelTable | undefined,
+  texts: readonly string[],
+  forms: Map<string, string>,
+): void {
+  const found = kernel?.rules.get(formsChain) ?? [];
+  if (found.length === texts.length) for (const [at, text] of texts.entries()) forms.set(text, found[at]!);
+}
+
+/**
+ * In words; empty if the kernel holds what was planned. At most twenty are named. Rules whose form is not known are only
+ * counted.
+ */
+export function differences(
+  kernel: KernelTable | undefined,
+  ruleset: Ruleset,
+  options: TableOptions,
+  forms: ReadonlyMap<string, string> = new Map(),
+): string[] {
   if (kernel === undefined) return ['the table is not there'];
   const found: string[] = [];
   const note = (line: string) => {
     if (found.length < differencesMax) found.push(line);
   };
-  const rules = new Map(fixedChains(options).map(({ name, rules: lines }) => [name, lines.length]));
-  for (const name of ruleset.chains()) rules.set(name, pickRules(name).length);
-  for (const name of kernel.chains) if (!rules.has(name)) note(`chain ${name} is not planned`);
-  for (const [name, count] of rules) {
+  const planned = plannedRules(ruleset, options);
+  for (const name of kernel.chains) if (!planned.has(name) && name !== formsChain) note(`chain ${name} is not planned`);
+  for (const [name, texts] of planned) {
+    const rules = kernel.rules.get(name) ?? [];
     if (!kernel.chains.includes(name)) note(`chain ${name} is missing`);
-    else if ((kernel.ruleCounts.get(name) ?? 0) !== count)
-      note(`chain ${name} has ${kernel.ruleCounts.get(name) ?? 0} rules in place of ${count}`);
+    else if (rules.length !== texts.length) note(`chain ${name} has ${rules.length} rules in place of ${texts.length}`);
+    else {
+      const at = texts.findIndex((text, index) => forms.has(text) && forms.get(text) !== rules[index]);
+      if (at >= 0) note(`rule ${at + 1} of chain ${name} is another one than ${texts[at]}`);
+    }
   }
   const wanted = new Set([...planMaps, ...planSets, ...affinityMaps].map(({ name }) => name));
   for (const name of [...kernel.maps, ...kernel.sets]) if (!wanted.has(name)) note(`map or set ${name} is not planned`);

@@ -54,6 +54,19 @@ export function refillScript(ruleset: Ruleset, options: TableOptions, present: P
   ]);
 }
 
+/** Rules in a chain that nothing leads to, so that the kernel's form of them can be read. */
+export function formsScript(chain: string, rules: readonly string[]): string {
+  return text([
+    `add chain ${tableName} ${chain}`,
+    `flush chain ${tableName} ${chain}`,
+    ...rules.map((rule) => `add rule ${tableName} ${chain} ${rule}`),
+  ]);
+}
+
+export function withoutFormsScript(chain: string): string {
+  return text([`flush chain ${tableName} ${chain}`, `delete chain ${tableName} ${chain}`]);
+}
+
 /** For a table that another version left, whose maps have other types. */
 export function replaceScript(ruleset: Ruleset, options: TableOptions): string {
   return `add table ${tableName}\ndelete table ${tableName}\n${refillScript(ruleset, options, undefined)}`;
