@@ -37,8 +37,8 @@ function ours() {
   const table = { ranges };
   const applier = new NftApplier({ world: createRealWorld(), log: silentLog, state, nft, table, onGone: () => {} });
   for (let service = 1; service <= count; service += 1) {
-    state.upsertImport(importOf(service));
-    state.upsertSlice(sliceOf(service));
+    state.facts.upsertServiceImport(importOf(service));
+    state.facts.upsertEndpointSlice(sliceOf(service));
   }
   const settled = async () => {
     await applier.settled();
@@ -50,7 +50,7 @@ function ours() {
       await settled();
     },
     change: async (service: number, { gone, isBack }: { gone: string; isBack: boolean }) => {
-      state.upsertSlice(sliceOf(service, isBack ? undefined : gone));
+      state.facts.upsertEndpointSlice(sliceOf(service, isBack ? undefined : gone));
       await settled();
     },
   };

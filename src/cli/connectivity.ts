@@ -123,9 +123,9 @@ async function requestFrom(
   });
   const input = { cluster: property?.spec?.value ?? '', locality: readLocality(options ?? {}), isUserspace: true };
   const state = new ProxyState({ ...viewOf({ ...emptyViewInput, ...input }), serves: () => true });
-  if (object !== undefined) state.upsertImport(object);
+  if (object !== undefined) state.facts.upsertServiceImport(object);
   await readClaims(client, state, { object, options });
-  for (const slice of items) state.upsertSlice(slice);
+  for (const slice of items) state.facts.upsertEndpointSlice(slice);
   const leases = await client.list<Lease>(leaseType, {
     namespace: systemNamespace,
     labelSelector: `${partLabel}=proxy`,

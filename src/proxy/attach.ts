@@ -120,16 +120,16 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
     });
   const reflectors = [
     watch<ServiceImport>(serviceImportType, {
-      upsert: (object) => state.upsertImport(object),
-      remove: (key) => state.removeImport(key),
-      keys: () => state.importKeys(),
+      upsert: (object) => state.facts.upsertServiceImport(object),
+      remove: (key) => state.facts.removeServiceImport(key),
+      keys: () => state.facts.keys('imports'),
     }),
     watch<EndpointSlice>(
       endpointSliceType,
       {
-        upsert: (slice) => state.upsertSlice(slice),
-        remove: (key) => state.removeSlice(key),
-        keys: () => state.sliceKeys(),
+        upsert: (slice) => state.facts.upsertEndpointSlice(slice),
+        remove: (key) => state.facts.removeEndpointSlice(key),
+        keys: () => state.facts.keys('slices'),
       },
       { labelSelector: importedServiceNameLabel, decodeList: createSliceListReader() },
     ),

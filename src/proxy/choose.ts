@@ -1,17 +1,16 @@
 // The choice function of both modes: for each address and port of a service, the ready endpoints that new connections go
 // to. Pure. Locality is the one rule of src/catalog/routing/locality.ts.
 
+import { formatAddress } from '../base/net/ip.ts';
+import type { NamedSlice, OwnerFacts } from '../catalog/facts/facts.ts';
+import type { PortFacts } from '../catalog/facts/ports.ts';
 import { choose as chooseEndpoints, nearestOf } from '../catalog/routing/choose.ts';
 import type { Place } from '../catalog/routing/locality.ts';
+import { type Family, familyOf, type Target, targetsOf } from '../catalog/routing/targets.ts';
 import type { SetLocality } from '../clusterset/rules/locality.ts';
-import type { EndpointFacts, Family, PortFacts, Protocol, ServiceFacts, SliceFacts } from './facts.ts';
 
-export interface Backend {
-  readonly address: string;
-  readonly port: number;
-  readonly cluster: string;
-  readonly zone?: string;
-}
+export type Protocol = PortFacts['protocol'];
+export type Backend = Target;
 
 export interface PortChoice {
   readonly ip: string;
@@ -43,72 +42,75 @@ export interface Choice {
 
 const problemsMax = 5;
 
-export function choose(service: ServiceFacts, slices: Iterable<SliceFacts>, view: View): Choice {
-  const problems = new Set(service.problems);
-  const all = [...slices];
+export interface ServedImport {
+  readonly owner: OwnerFacts;
+  readonly slices: readonly NamedSlice[];
+  /** Why an address of the import is not served; undefined if it is. */
+  readonly addressProblem: (address: string) => string | undefined;
+}
+
+/** A service of two families has two addresses. */
+const addressesMax = 2;
+
+export function choose({ owner, slices, addressProblem }: ServedImport, view: View): Choice {
+  const problems = new Set(owner.traffic?.problems);
   const ports: PortChoice[] = [];
-  for (const { text: ip, family } of service.ips) {
-    if (!view.serves(ip)) {
-      problems.add(
-        `${ip} is outside the ranges that this proxy serves: give --range, or correct addressRanges.clusterSet in the ClusterSet`,
-      );
+  const affinitySeconds = owner.traffic?.affinitySeconds ?? 0;
+  for (const address of owner.kind === 'Headless' ? [] : owner.ips.slice(0, addressesMax)) {
+    const ip = formatAddress(address);
+    const problem = addressProblem(ip) ?? (view.serves(ip) ? undefined : outsideRanges(ip));
+    if (problem !== undefined) {
+      problems.add(problem);
       continue;
     }
-    const usable = all.filter((slice) => slice.family === family);
-    for (const port of service.ports) {
-      const backends = backendsOf(service, { port, slices: usable, view, problems });
-      const { affinitySeconds } = service;
+    const family = familyOf(address);
+    for (const port of firstOfEach(owner.ports)) {
+      const backends = backendsOf({ owner, port, slices, family, view, problems });
       ports.push({ ip, family, protocol: port.protocol, port: port.port, backends, affinitySeconds });
     }
   }
   return { ports, problems: [...problems].slice(0, problemsMax) };
 }
 
+function outsideRanges(ip: string): string {
+  return `${ip} is outside the ranges that this proxy serves: give --range, or correct addressRanges.clusterSet in the ClusterSet`;
+}
+
+/** A service has a number once for each protocol. */
+function firstOfEach(ports: readonly PortFacts[]): PortFacts[] {
+  const byNumber = new Map<string, PortFacts>();
+  for (const port of [...ports].reverse()) byNumber.set(`${port.protocol}/${port.port}`, port);
+  return [...byNumber.values()].reverse();
+}
+
 interface PortRequest {
+  readonly owner: OwnerFacts;
   readonly port: PortFacts;
-  readonly slices: readonly SliceFacts[];
+  readonly slices: readonly NamedSlice[];
+  readonly family: Family;
   readonly view: View;
   readonly problems: Set<string>;
 }
 
-function backendsOf(service: ServiceFacts, { port, slices, view, problems }: PortRequest): readonly Backend[] {
-  const ready = new Map<string, Backend>();
-  for (const slice of slices) {
-    const target = slice.ports.find(({ name, protocol }) => name === port.name && protocol === port.protocol);
-    // A cluster that does not expose the port has no such port in its slices.
-    if (target === undefined) continue;
-    for (const endpoint of slice.endpoints) {
-      const refusal = view.refusal(endpoint.address, slice.cluster);
-      if (refusal !== undefined) problems.add(refusal);
-      else addBackend(ready, { slice, endpoint, port: target.port });
-    }
-  }
-  const backends = onNode(service, [...ready.values()], view, problems);
+function backendsOf({ owner, port, slices, family, view, problems }: PortRequest): readonly Backend[] {
+  const isUsable = (address: string, cluster: string): boolean => {
+    const refusal = view.refusal(address, cluster);
+    if (refusal !== undefined) problems.add(refusal);
+    return refusal === undefined;
+  };
+  const backends = onNode(owner, targetsOf({ port, slices, family, isUsable }), view, problems);
   const { self: from, locality } = view;
-  return nearestOf(chooseEndpoints(backends, { from, locality, trafficDistribution: service.trafficDistribution }));
-}
-
-function addBackend(
-  ready: Map<string, Backend>,
-  from: { readonly slice: SliceFacts; readonly endpoint: EndpointFacts; readonly port: number },
-): void {
-  const { address, zone } = from.endpoint;
-  const key = `${address} ${from.port}`;
-  const { cluster } = from.slice;
-  const known = ready.get(key);
-  // Two clusters that claim one address: the same one is named whatever came first.
-  if (known !== undefined && known.cluster <= cluster) return;
-  ready.set(key, { address, port: from.port, cluster, zone });
+  return nearestOf(chooseEndpoints(backends, { from, locality, trafficDistribution: owner.trafficDistribution }));
 }
 
 /** internalTrafficPolicy Local: endpoints of this node; if its addresses are not known, those of its cluster. */
 function onNode(
-  service: ServiceFacts,
+  owner: OwnerFacts,
   ready: readonly Backend[],
   { self, isOnNode }: View,
   problems: Set<string>,
 ): readonly Backend[] {
-  if (!service.isNodeLocalOnly) return ready;
+  if (!owner.traffic?.isNodeLocalOnly) return ready;
   const own = ready.filter(({ cluster }) => cluster === self.cluster);
   if (isOnNode !== undefined) return own.filter(({ address }) => isOnNode(address));
   problems.add(

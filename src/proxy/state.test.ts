@@ -47,11 +47,11 @@ describe('bad input', () => {
     ],
     ['no address', { ips: ['x; flush ruleset'] }, '"x; flush ruleset" is no IP address'],
     ['an address that is no text', { ips: [null] }, 'null is no IP address'],
-    ['a port that is none', { ports: [{ port: 99_999 }] }, 'port {"port":99999} is none'],
-    ['a protocol that is none', { ports: [{ port: 80, protocol: 'tcp } ; flush' }] }, 'is none'],
+    ['a port that is none', { ports: [{ port: 99_999 }] }, 'port {"port":99999}: invalid'],
+    ['a protocol that is none', { ports: [{ port: 80, protocol: 'tcp } ; flush' }] }, ': invalid'],
   ])('import with %s -> left out, and a problem that says so', (_what, spec, problem) => {
     const state = stateWith();
-    state.upsertImport(importOf('a', spec));
+    state.facts.upsertServiceImport(importOf('a', spec));
     const choice = state.choiceOf('shop/a');
     expect(choice.problems.join()).toContain(problem);
     expect(choice.ports).toEqual([]);
@@ -64,25 +64,25 @@ describe('bad input', () => {
     ['a cluster IP of this cluster', '10.96.0.7', 'a packet is translated only once'],
   ])('endpoint that is %s -> left out, and a problem', (_what, address, problem) => {
     const state = stateWith({ serviceRanges: [parseRange('10.96.0.0/16')!] });
-    state.upsertImport(importOf('a', {}));
-    state.upsertSlice(sliceOf('east', [address, '10.1.0.1']));
+    state.facts.upsertServiceImport(importOf('a', {}));
+    state.facts.upsertEndpointSlice(sliceOf('east', [address, '10.1.0.1']));
     expect(backends(state)).toEqual([['10.1.0.1:8080']]);
     expect(state.choiceOf('shop/a').problems.join()).toContain(problem);
   });
 
   test('slice of null lists, no addresses and the other family -> nothing of it, and no fault', () => {
     const state = stateWith();
-    state.upsertImport(importOf('a', { ports: null, ips: null }));
-    state.upsertImport(importOf('a', {}));
-    state.upsertSlice(sliceOf('east', [], { endpoints: null, ports: null }));
-    state.upsertSlice(sliceOf('west', ['fd00::1', 'nonsense', undefined]));
+    state.facts.upsertServiceImport(importOf('a', { ports: null, ips: null }));
+    state.facts.upsertServiceImport(importOf('a', {}));
+    state.facts.upsertEndpointSlice(sliceOf('east', [], { endpoints: null, ports: null }));
+    state.facts.upsertEndpointSlice(sliceOf('west', ['fd00::1', 'nonsense', undefined]));
     expect(backends(state)).toEqual([[]]);
   });
 
   test('a cluster IP of another cluster -> used: there it is translated', () => {
     const state = stateWith({ serviceRanges: [parseRange('10.96.0.0/16')!] });
-    state.upsertImport(importOf('a', {}));
-    state.upsertSlice(sliceOf('west', ['10.96.0.7']));
+    state.facts.upsertServiceImport(importOf('a', {}));
+    state.facts.upsertEndpointSlice(sliceOf('west', ['10.96.0.7']));
     expect(backends(state)).toEqual([['10.96.0.7:8080']]);
   });
 });
@@ -98,22 +98,22 @@ describe('whose address', () => {
     (when) => {
       const state = stateWith();
       if (when === 'before') state.addresses.upsertClaim(claimOf('victim'));
-      state.upsertImport(importOf('a-thief', {}));
-      state.upsertImport(importOf('victim', {}));
+      state.facts.upsertServiceImport(importOf('a-thief', {}));
+      state.facts.upsertServiceImport(importOf('victim', {}));
       if (when === 'after') state.addresses.upsertClaim(claimOf('victim'));
       expect(state.takeDirty().sort()).toEqual(['shop/a-thief', 'shop/victim']);
       expect([isServed(state, 'shop/a-thief'), isServed(state, 'shop/victim')]).toEqual([false, true]);
       expect(problemsOf(state, 'shop/a-thief')).toBe(
         '243.0.0.1 belongs to ServiceImport shop/victim, as its AddressClaim says',
       );
-      state.removeImport('shop/victim');
+      state.facts.removeServiceImport('shop/victim');
       expect(isServed(state, 'shop/a-thief')).toBe(false);
     },
   );
 
   test('the claim names another owner than an import -> served for no import', () => {
     const state = stateWith();
-    state.upsertImport(importOf('a', {}));
+    state.facts.upsertServiceImport(importOf('a', {}));
     state.addresses.upsertClaim(claimFor({ kind: 'PeerService', namespace: '', name: 'a' }, '243.0.0.1'));
     expect([isServed(state, 'shop/a'), problemsOf(state, 'shop/a')]).toEqual([
       false,
@@ -124,21 +124,21 @@ describe('whose address', () => {
   test('no claim, and no agent allocates from the range -> served while one import names it, and for none of two', () => {
     const state = stateWith();
     state.addresses.setListed();
-    state.upsertImport(importOf('a', {}));
+    state.facts.upsertServiceImport(importOf('a', {}));
     expect(isServed(state, 'shop/a')).toBe(true);
     state.takeDirty();
-    state.upsertImport(importOf('b', {}));
+    state.facts.upsertServiceImport(importOf('b', {}));
     expect(state.takeDirty().sort()).toEqual(['shop/a', 'shop/b']);
     expect([isServed(state, 'shop/a'), isServed(state, 'shop/b')]).toEqual([false, false]);
     expect(problemsOf(state, 'shop/a')).toContain('243.0.0.1 is in ServiceImport shop/b too');
-    state.removeImport('shop/b');
+    state.facts.removeServiceImport('shop/b');
     expect(state.takeDirty().sort()).toEqual(['shop/a', 'shop/b']);
     expect(isServed(state, 'shop/a')).toBe(true);
   });
 
   test('no claim, and an agent allocates from the range -> not served, once all claims were listed', () => {
     const state = stateWith();
-    state.upsertImport(importOf('a', {}));
+    state.facts.upsertServiceImport(importOf('a', {}));
     state.addresses.setRanges(ranges);
     expect(isServed(state, 'shop/a')).toBe(true);
     state.takeDirty();
@@ -156,16 +156,16 @@ describe('whose address', () => {
 
   test('a claim without an owner -> served for none', () => {
     const state = stateWith();
-    state.upsertImport(importOf('a', {}));
+    state.facts.upsertServiceImport(importOf('a', {}));
     state.addresses.upsertClaim({ metadata: { name: '243.0.0.1' }, spec: null } as never);
     expect(isServed(state, 'shop/a')).toBe(false);
   });
 
   test('ten thousand imports name one address -> the cost of one more does not grow', () => {
     const state = stateWith();
-    for (let index = 0; index < 10_000; index += 1) state.upsertImport(importOf(`thief-${index}`, {}));
+    for (let index = 0; index < 10_000; index += 1) state.facts.upsertServiceImport(importOf(`thief-${index}`, {}));
     state.takeDirty();
-    state.upsertImport(importOf('thief-last', {}));
+    state.facts.upsertServiceImport(importOf('thief-last', {}));
     expect(state.takeDirty()).toEqual(['shop/thief-last']);
     expect(problemsOf(state, 'shop/thief-last')).toContain(
       'ServiceImport shop/thief-0, shop/thief-1, shop/thief-2 and 9997 more',
@@ -175,15 +175,17 @@ describe('whose address', () => {
 
 test('choice: two clusters with different target ports under one name -> each with its own', () => {
   const state = stateWith();
-  state.upsertImport(importOf('a', {}));
-  state.upsertSlice(sliceOf('east', ['10.1.0.1']));
-  state.upsertSlice(sliceOf('west', ['10.2.0.1'], { ports: [{ name: 'http', protocol: 'TCP', port: 9090 }] }));
+  state.facts.upsertServiceImport(importOf('a', {}));
+  state.facts.upsertEndpointSlice(sliceOf('east', ['10.1.0.1']));
+  state.facts.upsertEndpointSlice(
+    sliceOf('west', ['10.2.0.1'], { ports: [{ name: 'http', protocol: 'TCP', port: 9090 }] }),
+  );
   expect(backends(state)).toEqual([['10.1.0.1:8080', '10.2.0.1:9090']]);
 });
 
 test('choice: a port that one cluster exposes -> only there', () => {
   const state = stateWith();
-  state.upsertImport(
+  state.facts.upsertServiceImport(
     importOf('a', {
       ports: [
         { name: 'http', port: 80 },
@@ -191,9 +193,9 @@ test('choice: a port that one cluster exposes -> only there', () => {
       ],
     }),
   );
-  state.upsertSlice(sliceOf('east', ['10.1.0.1']));
+  state.facts.upsertEndpointSlice(sliceOf('east', ['10.1.0.1']));
   const ports = [8080, 8081].map((port, i) => ({ name: ['http', 'admin'][i], protocol: 'TCP', port }));
-  state.upsertSlice(sliceOf('west', ['10.2.0.1'], { ports }));
+  state.facts.upsertEndpointSlice(sliceOf('west', ['10.2.0.1'], { ports }));
   expect(backends(state)).toEqual([['10.1.0.1:8080', '10.2.0.1:8080'], ['10.2.0.1:8081']]);
 });
 
@@ -204,18 +206,18 @@ test('choice: NearestFirst -> the own cluster while it has a ready endpoint, the
     ['south', { region: 'south' }],
   ]);
   const state = stateWith({ locality: { preference: 'NearestFirst', clusters } });
-  state.upsertImport(importOf('a', {}));
+  state.facts.upsertServiceImport(importOf('a', {}));
   for (const [cluster, host] of [
     ['east', 1],
     ['west', 2],
     ['south', 3],
   ] as const)
-    state.upsertSlice(sliceOf(cluster, [`10.${host}.0.1`]));
+    state.facts.upsertEndpointSlice(sliceOf(cluster, [`10.${host}.0.1`]));
   expect(backends(state)).toEqual([['10.1.0.1:8080']]);
-  state.upsertSlice(sliceOf('east', []));
+  state.facts.upsertEndpointSlice(sliceOf('east', []));
   expect(backends(state)).toEqual([['10.2.0.1:8080']]);
   state.setView(viewOf({ ...emptyViewInput, ranges, cluster: 'east', locality: unknownLocality }));
-  expect(backends(state)).toEqual([['10.2.0.1:8080', '10.3.0.1:8080']]);
+  expect(backends(state)).toEqual([['10.3.0.1:8080', '10.2.0.1:8080']]);
 });
 
 test.each([
@@ -231,9 +233,9 @@ test.each([
   'internalTrafficPolicy Local: %s -> endpoints of this node, else of its cluster',
   (_what, input, expected, problem) => {
     const state = stateWith(input as Partial<ViewInput>);
-    state.upsertImport(importOf('a', { internalTrafficPolicy: 'Local' }));
-    state.upsertSlice(sliceOf('east', ['10.1.0.1', '10.1.1.1']));
-    state.upsertSlice(sliceOf('west', ['10.2.0.1']));
+    state.facts.upsertServiceImport(importOf('a', { internalTrafficPolicy: 'Local' }));
+    state.facts.upsertEndpointSlice(sliceOf('east', ['10.1.0.1', '10.1.1.1']));
+    state.facts.upsertEndpointSlice(sliceOf('west', ['10.2.0.1']));
     expect(backends(state)).toEqual([expected]);
     expect(state.choiceOf('shop/a').problems.join()).toContain(problem);
   },

@@ -1,28 +1,33 @@
-// All that the proxy keeps of the home: facts of imports and slices by service, and which services must be worked out
-// again. Pure; the home is watched in attach.ts and the rules are applied in apply.ts.
+// Which imports must be worked out again, and what the choice makes of each, from the facts of the home. Pure; the home is
+// watched in attach.ts and the rules are applied in nft/ and userspace/.
 
+import { formatAddress } from '../base/net/ip.ts';
 import { ServedAddresses } from '../catalog/claims/served-addresses.ts';
-import type { ServiceImport } from '../clusterset/kinds/service-import.ts';
-import type { EndpointSlice } from '../kube/objects/endpoint-slice.ts';
-import { keyOf } from '../kube/objects/object.ts';
+import { FactBook } from '../catalog/facts/fact-book.ts';
 import { type Choice, choose, type View } from './choose.ts';
-import { factsOfImport, factsOfSlice, type ServiceFacts, type SliceFacts } from './facts.ts';
 
 const noChoice: Choice = { ports: [], problems: [] };
+/** Times at which facts were seen are shown by nothing here. */
+const noClock = { monotonicMs: () => 0 };
 
 export class ProxyState {
-  readonly #services = new Map<string, ServiceFacts>();
-  /** By service, then by slice. */
-  readonly #slices = new Map<string, Map<string, SliceFacts>>();
-  readonly #serviceOfSlice = new Map<string, string>();
+  readonly facts: FactBook;
   /** Whose address is whose. */
   readonly addresses = new ServedAddresses((key) => this.#mark(key));
   readonly #dirty = new Set<string>();
+  /** Imports whose addresses may be others than `addresses` knows. */
+  readonly #touched = new Set<string>();
   #view: View;
   #onDirty: () => void = () => {};
 
-  constructor(view: View) {
+  /** The facts hold what traffic needs. */
+  constructor(view: View, facts = new FactBook({ clock: noClock, holdsTraffic: true })) {
     this.#view = view;
+    this.facts = facts;
+    for (const key of facts.keys('imports')) this.#touch(key);
+    facts.onTouch((ownerKey) => {
+      if (ownerKey[0] === 'i') this.#touch(ownerKey.slice(2));
+    });
   }
 
   /** Called when there is something to take. */
@@ -30,54 +35,10 @@ export class ProxyState {
     this.#onDirty = handler;
   }
 
-  upsertImport(object: ServiceImport): void {
-    const facts = factsOfImport(object);
-    this.#services.set(facts.key, facts);
-    this.addresses.use(
-      facts.key,
-      facts.ips.map(({ text }) => text),
-    );
-    this.#mark(facts.key);
-  }
-
-  removeImport(key: string): void {
-    this.addresses.use(key, []);
-    this.#services.delete(key);
-    this.#mark(key);
-  }
-
-  upsertSlice(slice: EndpointSlice): void {
-    const key = keyOf(slice);
-    const facts = factsOfSlice(slice);
-    if (facts?.service !== this.#serviceOfSlice.get(key)) this.removeSlice(key);
-    if (facts === undefined) return;
-    this.#serviceOfSlice.set(key, facts.service);
-    this.#slices.set(facts.service, (this.#slices.get(facts.service) ?? new Map()).set(key, facts));
-    this.#mark(facts.service);
-  }
-
-  removeSlice(key: string): void {
-    const service = this.#serviceOfSlice.get(key);
-    if (service === undefined) return;
-    this.#serviceOfSlice.delete(key);
-    const slices = this.#slices.get(service);
-    slices?.delete(key);
-    if (slices?.size === 0) this.#slices.delete(service);
-    this.#mark(service);
-  }
-
-  importKeys(): IterableIterator<string> {
-    return this.#services.keys();
-  }
-
-  sliceKeys(): IterableIterator<string> {
-    return this.#serviceOfSlice.keys();
-  }
-
   /** Where this node is and what it may use: every service is worked out again. */
   setView(view: View): void {
     this.#view = view;
-    for (const key of this.#services.keys()) this.#mark(key);
+    for (const key of this.facts.keys('imports')) this.#mark(key);
   }
 
   get view(): View {
@@ -92,30 +53,41 @@ export class ProxyState {
 
   /** Services that changed since the last call. */
   takeDirty(): string[] {
+    this.#settle();
     const keys = [...this.#dirty];
     this.#dirty.clear();
     return keys;
   }
 
   has(key: string): boolean {
-    return this.#services.has(key);
+    return this.facts.ownerOf(`i/${key}`).isPresent;
   }
 
   choiceOf(key: string): Choice {
-    const service = this.#services.get(key);
-    if (service === undefined) return noChoice;
-    const problems: string[] = [];
-    const ips = service.ips.filter(({ text }) => {
-      const problem = this.addresses.problemOf(text, key);
-      if (problem !== undefined) problems.push(problem);
-      return problem === undefined;
-    });
-    const served = { ...service, ips, problems: [...service.problems, ...problems] };
-    return choose(served, this.#slices.get(key)?.values() ?? [], this.#view);
+    this.#settle();
+    const owner = this.facts.ownerOf(`i/${key}`);
+    if (!owner.isPresent) return noChoice;
+    const slices = this.facts.slicesOf(`i/${key}`, owner);
+    return choose({ owner, slices, addressProblem: (ip) => this.addresses.problemOf(ip, key) }, this.#view);
   }
 
   get size(): { readonly services: number; readonly slices: number } {
-    return { services: this.#services.size, slices: this.#serviceOfSlice.size };
+    const { imports: services, slices } = this.facts.size;
+    return { services, slices };
+  }
+
+  #touch(key: string): void {
+    this.#touched.add(key);
+    this.#mark(key);
+  }
+
+  /** A touch comes before its change: addresses are read when somebody asks. */
+  #settle(): void {
+    for (const key of this.#touched) {
+      const { kind, ips } = this.facts.ownerOf(`i/${key}`);
+      this.addresses.use(key, kind === 'Headless' ? [] : ips.map((ip) => formatAddress(ip)));
+    }
+    this.#touched.clear();
   }
 
   #mark(key: string): void {

@@ -24,6 +24,7 @@ import {
   packSlice,
   type SliceOwner,
   type SlicePacking,
+  trafficOfImport,
   unpackOwner,
   unpackSlice,
   unpackSliceHead,
@@ -39,8 +40,15 @@ export type TouchListener = (ownerKey: string, incoming?: ImportLike) => void;
 /** Few: entries kept here for long would be taken for long-lived ones, and be collected late. */
 const unsettledMax = 16;
 
+export interface FactBookOptions {
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** Whether imports are kept with what kernel rules and xDS resources need of them; names do without. */
+  readonly holdsTraffic?: boolean;
+}
+
 export class FactBook {
-  readonly #clock: Clock;
+  readonly #clock: FactBookOptions['clock'];
+  readonly #holdsTraffic: boolean;
   readonly #owners = new PackedMap();
   readonly #slices = new PackedMap();
   readonly #writer = new ByteWriter(4096);
@@ -49,14 +57,21 @@ export class FactBook {
   readonly #listeners = new Set<TouchListener>();
   /** Slices that were stored and that their owners do not list yet: a list brings those of one owner in a row. */
   readonly #unsettled = new Map<string, string[]>();
+  #importCount = 0;
 
-  constructor(options: { readonly clock: Clock }) {
+  constructor(options: FactBookOptions) {
     this.#clock = options.clock;
+    this.#holdsTraffic = options.holdsTraffic ?? false;
   }
 
   onTouch(listener: TouchListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** How many imports and slices there are. */
+  get size(): { readonly imports: number; readonly slices: number } {
+    return { imports: this.#importCount, slices: this.#slices.size };
   }
 
   get memoryBytes(): number {
@@ -78,7 +93,10 @@ export class FactBook {
     if (object.metadata.name.includes('.')) return;
     const key = keyOfOwner('i', object.metadata.namespace ?? '', object.metadata.name);
     this.#touch(key, object);
-    this.#storeOwner(key, { ...factsOfImport(object, this.#nowMs()), slices: this.#owner(key).slices });
+    const before = this.#owner(key);
+    if (!before.isPresent) this.#importCount++;
+    const traffic = this.#holdsTraffic ? { traffic: trafficOfImport(object) } : {};
+    this.#storeOwner(key, { ...factsOfImport(object, this.#nowMs()), ...traffic, slices: before.slices });
   }
 
   removeServiceImport(key: string): void {
@@ -194,7 +212,9 @@ export class FactBook {
 
   #owner(ownerKey: string): OwnerFacts {
     const at = this.#owners.locateText(ownerKey);
-    return at < 0 ? absentOwner : unpackOwner(this.#owners.buffer, at, serviceIn(ownerKey), this.#texts);
+    if (at < 0) return absentOwner;
+    const hasTraffic = this.#holdsTraffic && ownerKey[0] === 'i';
+    return unpackOwner(new ByteReader(this.#owners.buffer, at, this.#texts), serviceIn(ownerKey), hasTraffic);
   }
 
   #storeOwner(ownerKey: string, facts: OwnerFacts): void {
@@ -205,7 +225,9 @@ export class FactBook {
   #removeOwner(ownerKey: string): void {
     this.#settle();
     this.#touch(ownerKey);
-    this.#storeOwner(ownerKey, { ...absentOwner, slices: this.#owner(ownerKey).slices });
+    const before = this.#owner(ownerKey);
+    if (before.isPresent && ownerKey[0] === 'i') this.#importCount--;
+    this.#storeOwner(ownerKey, { ...absentOwner, slices: before.slices });
   }
 
   #nowMs(): number {

@@ -1,12 +1,11 @@
 // The facts of a Service, a ServiceImport and an EndpointSlice, packed into bytes: a hundred thousand
 // services with their slices take tens of megabytes instead of hundreds. Pure.
 
-import { ByteReader, type ByteWriter } from '../../base/dns/bytes.ts';
+import type { ByteReader, ByteWriter } from '../../base/dns/bytes.ts';
 import { parseAddress, parseIpv4Number } from '../../base/net/ip.ts';
-import type { RememberedTexts } from '../../base/text/remembered-texts.ts';
 import { type Endpoint, type EndpointSlice, isReady } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
-import { type PortFacts, packPorts, portsOf, repeat, unpackPorts } from './ports.ts';
+import { listOf, type PortFacts, packPorts, portOf, portsOf, repeat, unpackPorts } from './ports.ts';
 import type { SliceShapes } from './slice-shapes.ts';
 
 export interface EndpointFacts {
@@ -42,6 +41,17 @@ export interface NamedSlice extends SliceFacts {
 
 type OwnerKind = 'ClusterIP' | 'Headless' | 'ExternalName';
 
+/** What traffic needs of an import beside what names need. */
+export interface TrafficFacts {
+  /** 0 without session affinity. */
+  readonly affinitySeconds: number;
+  readonly isNodeLocalOnly: boolean;
+  /** By index of the port; empty if it has none. */
+  readonly appProtocols: readonly string[];
+  /** Values that make no sense and were left out, for people; few. */
+  readonly problems: readonly string[];
+}
+
 /** A Service or a ServiceImport. */
 export interface OwnerFacts extends Seen {
   /** False while only slices of it have been seen. */
@@ -54,6 +64,8 @@ export interface OwnerFacts extends Seen {
   readonly trafficDistribution: string;
   /** Names of its slices, in the same namespace, each once. */
   readonly slices: readonly string[];
+  /** Of an import, where the book holds them. */
+  readonly traffic?: TrafficFacts;
 }
 
 export const absentOwner: OwnerFacts = {
@@ -79,8 +91,11 @@ export interface ImportLike {
   readonly spec?: {
     readonly type?: string;
     readonly ips?: readonly string[];
-    readonly ports?: readonly { name?: string; protocol?: string; port: number }[];
+    readonly ports?: readonly { name?: string; protocol?: string; port: number; appProtocol?: string }[];
     readonly trafficDistribution?: string;
+    readonly internalTrafficPolicy?: string;
+    readonly sessionAffinity?: string;
+    readonly sessionAffinityConfig?: { readonly clientIP?: { readonly timeoutSeconds?: number } };
   };
 }
 
@@ -96,6 +111,37 @@ export function factsOfImport(object: ImportLike, seenMs: number): Omit<OwnerFac
     resourceVersion: object.metadata.resourceVersion ?? '',
     seenMs,
   };
+}
+
+const defaultAffinitySeconds = 10_800;
+/** As Kubernetes bounds it. */
+const affinitySecondsMax = 86_400;
+const problemsMax = 5;
+
+export function trafficOfImport({ spec }: ImportLike): TrafficFacts {
+  const isAffine = spec?.sessionAffinity === 'ClientIP';
+  const wrongIps = listOf(spec?.ips).filter((text) => typeof text !== 'string' || parseAddress(text) === undefined);
+  const wrongPorts = listOf(spec?.ports).filter((port) => portOf(port) === undefined);
+  return {
+    affinitySeconds: isAffine ? affinitySecondsOf(spec.sessionAffinityConfig?.clientIP?.timeoutSeconds) : 0,
+    isNodeLocalOnly: spec?.internalTrafficPolicy === 'Local',
+    appProtocols: listOf(spec?.ports)
+      .filter((port) => portOf(port) !== undefined)
+      .map(({ appProtocol }) => (typeof appProtocol === 'string' ? appProtocol : '')),
+    problems: [
+      ...wrongIps.map((ip) => `${quoted(ip)} is no IP address; delete the import and its agent writes it again`),
+      ...wrongPorts.map((port) => `port ${quoted(port)}: invalid`),
+    ].slice(0, problemsMax),
+  };
+}
+
+function affinitySecondsOf(seconds: unknown): number {
+  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 1) return defaultAffinitySeconds;
+  return Math.min(seconds, affinitySecondsMax);
+}
+
+function quoted(value: unknown): string {
+  return (JSON.stringify(value) ?? 'undefined').slice(0, 80);
 }
 
 export function factsOfService(object: Service, seenMs: number): Omit<OwnerFacts, 'slices'> {
@@ -122,8 +168,8 @@ export interface SliceOwner {
 /** Leaves out what is no address: `None`, and what a foreign writer may have put there. */
 export function addressesOf(texts: readonly string[] | undefined): Uint8Array[] {
   const addresses: Uint8Array[] = [];
-  for (const text of texts ?? []) {
-    const address = parseAddress(text);
+  for (const text of listOf(texts)) {
+    const address = typeof text === 'string' ? parseAddress(text) : undefined;
     if (address) addresses.push(address);
   }
   return addresses;
@@ -143,11 +189,35 @@ export function packOwner(writer: ByteWriter, owner: OwnerFacts, service: string
   packPorts(writer, owner.ports);
   writer.text(owner.externalName).text(owner.trafficDistribution).u16(owner.slices.length);
   for (const slice of owner.slices) packBehind(writer, slice, service);
+  if (owner.traffic !== undefined) packTraffic(writer, owner.traffic);
   return writer.view();
 }
 
-export function unpackOwner(bytes: Uint8Array, at: number, service: string, texts?: RememberedTexts): OwnerFacts {
-  const reader = new ByteReader(bytes, at, texts);
+function packTraffic(
+  writer: ByteWriter,
+  { affinitySeconds, isNodeLocalOnly, appProtocols, problems }: TrafficFacts,
+): void {
+  const isPlain = appProtocols.every((each) => each === '');
+  writer
+    .u32(affinitySeconds)
+    .u8((isNodeLocalOnly ? 1 : 0) | (isPlain ? 0 : 2))
+    .u8(problems.length);
+  for (const problem of problems) writer.text(problem);
+  if (isPlain) return;
+  writer.u16(appProtocols.length);
+  for (const each of appProtocols) writer.text(each);
+}
+
+function unpackTraffic(reader: ByteReader): TrafficFacts {
+  const affinitySeconds = reader.u32();
+  const flags = reader.u8();
+  const problems = repeat(reader.u8(), () => reader.text());
+  const appProtocols = (flags & 2) === 0 ? [] : repeat(reader.u16(), () => reader.text());
+  return { affinitySeconds, isNodeLocalOnly: (flags & 1) === 1, appProtocols, problems };
+}
+
+/** `hasTraffic` says whether it was packed with what traffic needs. */
+export function unpackOwner(reader: ByteReader, service: string, hasTraffic: boolean): OwnerFacts {
   const isPresent = reader.u8() === 1;
   const kind = kinds[reader.u8()]!;
   const { resourceVersion, seenMs } = unpackSeen(reader);
@@ -156,7 +226,19 @@ export function unpackOwner(bytes: Uint8Array, at: number, service: string, text
   const externalName = reader.text();
   const trafficDistribution = reader.text();
   const slices = repeat(reader.u16(), () => unpackBehind(reader, service));
-  return { isPresent, kind, ips, ports, externalName, trafficDistribution, slices, resourceVersion, seenMs };
+  const traffic = hasTraffic && isPresent ? { traffic: unpackTraffic(reader) } : {};
+  return {
+    isPresent,
+    kind,
+    ips,
+    ports,
+    externalName,
+    trafficDistribution,
+    slices,
+    resourceVersion,
+    seenMs,
+    ...traffic,
+  };
 }
 
 export interface SlicePacking {
@@ -171,9 +253,9 @@ export function packSlice(
   owner: SliceOwner,
   seenMs: number,
 ): Uint8Array {
-  const { metadata, addressType, endpoints } = slice;
+  const { metadata, endpoints } = slice;
   const { service, isImported, cluster } = owner;
-  const zones = isImported ? zonesOf(endpoints ?? []) : [];
+  const zones = isImported ? zonesOf(listOf(endpoints)) : [];
   // The name of a slice begins with that of its service nearly always.
   packBehind(writer.reset(), service, metadata.name);
   const hasHostnames = (endpoints ?? []).some(({ hostname }) => (hostname ?? '') !== '');
@@ -182,43 +264,54 @@ export function packSlice(
   const countAt = writer.length;
   writer.u16(0);
   // Names stand for addresses: a slice of FQDNs has none to give.
-  writer.setU16(countAt, addressType === 'FQDN' ? 0 : packEndpoints(writer, endpoints ?? [], zones));
+  writer.setU16(countAt, packEndpoints(writer, slice, zones));
   return writer.view();
 }
 
 /** Those that its endpoints lie in, each once: their endpoints name them by number. */
 function zonesOf(endpoints: readonly Endpoint[]): string[] {
   const zones: string[] = [];
-  for (const { zone } of endpoints) if (zone && zones.length < zonesMax && !zones.includes(zone)) zones.push(zone);
+  for (const endpoint of endpoints) {
+    const zone = endpoint?.zone;
+    if (zone && zones.length < zonesMax && !zones.includes(zone)) zones.push(zone);
+  }
   return zones;
 }
 
 const zonesMax = 250;
 
-function packEndpoints(writer: ByteWriter, endpoints: readonly Endpoint[], zones: readonly string[]): number {
+/** More of one slice are not kept: Kubernetes bounds a slice far below. */
+const endpointsMax = 20_000;
+const addressBytes: Readonly<Record<string, number>> = { IPv4: 4, IPv6: 16 };
+
+function packEndpoints(writer: ByteWriter, slice: EndpointSlice, zones: readonly string[]): number {
+  if (slice.addressType === 'FQDN') return 0;
+  const bytes = addressBytes[slice.addressType];
   let count = 0;
-  for (const endpoint of endpoints) {
-    const mark = isReady(endpoint) ? 0x80 : 0;
-    for (const text of endpoint.addresses ?? []) {
-      if (!packAddress(writer, text, mark)) continue;
-      writer.text(endpoint.hostname ?? '');
-      if (zones.length > 0) writer.u8(zones.indexOf(endpoint.zone ?? '') + 1);
-      count += 1;
-    }
+  for (const endpoint of listOf(slice.endpoints)) {
+    // All addresses of one endpoint are alike, and the first is the one to use, as Kubernetes says.
+    const text = endpoint ? listOf(endpoint.addresses)[0] : undefined;
+    if (typeof text !== 'string' || count >= endpointsMax) continue;
+    if (!packAddress(writer, text, isReady(endpoint) ? 0x80 : 0, bytes)) continue;
+    writer.text(endpoint.hostname ?? '');
+    if (zones.length > 0) writer.u8(zones.indexOf(endpoint.zone ?? '') + 1);
+    count += 1;
   }
   return count;
 }
 
-/** Its length with a mark, and the address; nothing for a text that is none. */
-function packAddress(writer: ByteWriter, text: string, mark: number): boolean {
+/** Its length with a mark, and the address; nothing for a text that is no address of this length, if one is given. */
+function packAddress(writer: ByteWriter, text: string, mark: number, bytes: number | undefined): boolean {
   const ipv4 = parseIpv4Number(text);
   if (ipv4 !== undefined) {
+    if (bytes === 16) return false;
     writer.u8(mark | 4).u32(ipv4);
     return true;
   }
   const address = parseAddress(text);
-  if (address) writer.u8(mark | address.length).raw(address);
-  return address !== undefined;
+  if (address === undefined || (bytes ?? address.length) !== address.length) return false;
+  writer.u8(mark | address.length).raw(address);
+  return true;
 }
 
 /** Reads what `packSlice` wrote for a slice of this name. */

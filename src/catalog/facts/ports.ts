@@ -12,21 +12,34 @@ export interface PortFacts {
 
 const protocols: readonly Protocol[] = ['TCP', 'UDP', 'SCTP'];
 
+/** More of one object are not kept. */
+const portsMax = 1000;
+
 /** Leaves out what is no port. */
-export function portsOf(
-  ports: readonly { name?: string; protocol?: string; port?: number }[] | undefined,
-): PortFacts[] {
+export function portsOf(ports: readonly unknown[] | null | undefined): PortFacts[] {
   const facts: PortFacts[] = [];
-  for (const { name, protocol, port } of ports ?? []) {
-    if (port === undefined || port < 0 || port > 65_535) continue;
-    facts.push({ name: (name ?? '').toLowerCase(), protocol: (protocol ?? 'TCP') as Protocol, port });
+  for (const each of listOf(ports)) {
+    const port = portOf(each);
+    if (port !== undefined && facts.length < portsMax) facts.push(port);
   }
   return facts;
 }
 
+/** Undefined for what is no port: a foreign writer may have put anything there. */
+export function portOf(value: unknown): PortFacts | undefined {
+  const { name, protocol = 'TCP', port } = (value ?? {}) as { name?: unknown; protocol?: unknown; port?: unknown };
+  if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535) return undefined;
+  if (!protocols.includes(protocol as Protocol)) return undefined;
+  return { name: typeof name === 'string' ? name : '', protocol: protocol as Protocol, port };
+}
+
+export function listOf<T>(list: readonly T[] | null | undefined): readonly T[] {
+  return Array.isArray(list) ? list : [];
+}
+
 export function packPorts(writer: ByteWriter, ports: readonly PortFacts[]): void {
-  const count = Math.min(255, ports.length);
-  writer.u8(count);
+  const count = Math.min(portsMax, ports.length);
+  writer.u16(count);
   for (let i = 0; i < count; i++) {
     const { name, protocol, port } = ports[i]!;
     writer
@@ -37,7 +50,7 @@ export function packPorts(writer: ByteWriter, ports: readonly PortFacts[]): void
 }
 
 export function unpackPorts(reader: ByteReader): PortFacts[] {
-  return repeat(reader.u8(), () => ({ name: reader.text(), protocol: protocols[reader.u8()]!, port: reader.u16() }));
+  return repeat(reader.u16(), () => ({ name: reader.text(), protocol: protocols[reader.u8()]!, port: reader.u16() }));
 }
 
 export function repeat<T>(count: number, make: () => T): T[] {

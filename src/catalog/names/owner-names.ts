@@ -158,7 +158,7 @@ export function existPorts(names: OwnerNames, name: string, ports: readonly Port
 const protocolLabels: Readonly<Partial<Record<string, string>>> = { TCP: '_tcp', UDP: '_udp', SCTP: '_sctp' };
 
 function serviceLabel(port: PortFacts, name: string): string {
-  return `_${port.name}.${protocolLabels[port.protocol] ?? `_${port.protocol.toLowerCase()}`}.${name}`;
+  return `_${port.name.toLowerCase()}.${protocolLabels[port.protocol] ?? `_${port.protocol.toLowerCase()}`}.${name}`;
 }
 
 /** SRV of a service with addresses of its own: one per named port, pointing at the service. */

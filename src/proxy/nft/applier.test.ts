@@ -14,7 +14,7 @@ const ranges = [parseRange('243.0.0.0/12')!];
 
 test('applier: before everything was read -> no transaction; the rules of an earlier run stay', async () => {
   const { sim, state, scripts } = start();
-  state.upsertImport(importOf());
+  state.facts.upsertServiceImport(importOf());
   await sim.time.advance(10_000);
   expect(scripts).toEqual([]);
 });
@@ -22,9 +22,9 @@ test('applier: before everything was read -> no transaction; the rules of an ear
 test('applier: changes that come together -> one transaction', async () => {
   const { sim, state, applier, scripts, backends } = start();
   await sim.time.settle(applier.start());
-  state.upsertImport(importOf());
-  state.upsertSlice(sliceOf(['10.0.0.1']));
-  state.upsertSlice(sliceOf(['10.0.0.1', '10.0.0.2']));
+  state.facts.upsertServiceImport(importOf());
+  state.facts.upsertEndpointSlice(sliceOf(['10.0.0.1']));
+  state.facts.upsertEndpointSlice(sliceOf(['10.0.0.1', '10.0.0.2']));
   await sim.time.settle(applier.settled());
   expect(scripts).toHaveLength(2);
   expect(backends()).toEqual(['10.0.0.1 . 8080', '10.0.0.2 . 8080']);
@@ -34,8 +34,8 @@ test('applier: a transaction is refused -> everything is written anew, and the k
   const { sim, state, applier, scripts, backends, fail } = start();
   await sim.time.settle(applier.start());
   fail('No such file or directory', 1);
-  state.upsertImport(importOf());
-  state.upsertSlice(sliceOf(['10.0.0.1']));
+  state.facts.upsertServiceImport(importOf());
+  state.facts.upsertEndpointSlice(sliceOf(['10.0.0.1']));
   await sim.time.settle(applier.settled());
   expect(scripts).toHaveLength(3);
   expect([applier.status().problem, backends()]).toEqual(['', ['10.0.0.1 . 8080']]);
@@ -43,11 +43,11 @@ test('applier: a transaction is refused -> everything is written anew, and the k
 
 test('applier: the kernel lacks a feature -> says so, keeps the good rules, and is ready when it can', async () => {
   const { sim, state, applier, scripts, backends, fail } = start();
-  state.upsertImport(importOf());
-  state.upsertSlice(sliceOf(['10.0.0.1']));
+  state.facts.upsertServiceImport(importOf());
+  state.facts.upsertEndpointSlice(sliceOf(['10.0.0.1']));
   await sim.time.settle(applier.start());
   fail('Operation not supported', 1000);
-  state.upsertSlice(sliceOf(['10.0.0.2']));
+  state.facts.upsertEndpointSlice(sliceOf(['10.0.0.2']));
   await sim.time.advance(120_000);
   expect([applier.status().problem, backends()]).toEqual(['Operation not supported', ['10.0.0.1 . 8080']]);
   expect(scripts.length, 'tries are spaced').toBeLessThan(40);
@@ -58,8 +58,8 @@ test('applier: the kernel lacks a feature -> says so, keeps the good rules, and 
 
 test('applier: another process changes the table a hundred times a second -> put right once a second', async () => {
   const { sim, state, applier, kernel, scripts, backends } = start();
-  state.upsertImport(importOf());
-  state.upsertSlice(sliceOf(['10.0.0.1']));
+  state.facts.upsertServiceImport(importOf());
+  state.facts.upsertEndpointSlice(sliceOf(['10.0.0.1']));
   await sim.time.settle(applier.start());
   for (let round = 0; round < 1000; round += 1) {
     if (kernel.elements('svc4').size > 0) kernel.apply('flush map inet portolan svc4\n');

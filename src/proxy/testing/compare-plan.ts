@@ -81,19 +81,19 @@ function changeOne(chance: Chance, catalog: Catalog): void {
   if (dice < 0.35) {
     const object = randomImport(chance, service);
     imports.set(`shop/${object.metadata.name}`, object);
-    state.upsertImport(object);
+    state.facts.upsertServiceImport(object);
   } else if (dice < 0.85) {
     const object = randomSlice(chance, service, slice);
     slices.set(`shop/${object.metadata.name}`, object);
-    state.upsertSlice(object);
+    state.facts.upsertEndpointSlice(object);
   } else if (dice < 0.9) {
     changeClaim(chance, service, catalog);
   } else if (dice < 0.95) {
     imports.delete(`shop/s${service}`);
-    state.removeImport(`shop/s${service}`);
+    state.facts.removeServiceImport(`shop/s${service}`);
   } else {
     slices.delete(`shop/s${service}-${slice}`);
-    state.removeSlice(`shop/s${service}-${slice}`);
+    state.facts.removeEndpointSlice(`shop/s${service}-${slice}`);
   }
 }
 
