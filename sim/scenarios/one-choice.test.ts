@@ -5,12 +5,12 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseRange } from '../../src/base/net/ip.ts';
 import { Catalog } from '../../src/catalog/catalog.ts';
+import { FactBook } from '../../src/catalog/facts/fact-book.ts';
 import type { ServiceImport } from '../../src/clusterset/kinds/service-import.ts';
 import type { SetLocality } from '../../src/clusterset/rules/locality.ts';
 import { Asker } from '../../src/dns/testing/ask.ts';
 import type { EndpointSlice } from '../../src/kube/objects/endpoint-slice.ts';
-import { choose } from '../../src/proxy/choose.ts';
-import { factsOfImport, factsOfSlice } from '../../src/proxy/facts.ts';
+import { ProxyState } from '../../src/proxy/state.ts';
 import { emptyViewInput, viewOf } from '../../src/proxy/view.ts';
 import { clustersetEndpoints } from '../../src/xds/clusterset/generate.ts';
 import { clustersetServiceOf } from '../../src/xds/clusterset/service.ts';
@@ -84,12 +84,18 @@ function localityOf({ preference, clusters }: Case): SetLocality {
   return { preference, clusters: new Map(clusters.map(({ zone, region }, index) => [idOf(index), { zone, region }])) };
 }
 
+const clock = { wallMs: () => 0, monotonicMs: () => 0 };
+
+function factsOf(given: Case, type: 'Headless' | 'ClusterSetIP'): FactBook {
+  const facts = new FactBook({ clock, holdsTraffic: true });
+  facts.upsertServiceImport(importOf(given, type));
+  for (const slice of slicesOf(given)) facts.upsertEndpointSlice(slice);
+  return facts;
+}
+
 async function byName(given: Case): Promise<string[]> {
-  const clock = { wallMs: () => 0, monotonicMs: () => 0 };
-  const catalog = new Catalog({ clock, cluster: { id: idOf(given.self) } });
+  const catalog = new Catalog({ clock, cluster: { id: idOf(given.self) }, facts: factsOf(given, 'Headless') });
   catalog.setLocality(localityOf(given));
-  catalog.facts.upsertServiceImport(importOf(given, 'Headless'));
-  for (const slice of slicesOf(given)) catalog.facts.upsertEndpointSlice(slice);
   catalog.setSynced('imports');
   const answer = await new Asker(catalog).ask('db.shop.svc.clusterset.local A');
   return answer.startsWith('10.') ? answer.split(', ').sort() : [];
@@ -102,14 +108,14 @@ function byKernel(given: Case): string[] {
     locality: localityOf(given),
     ranges: [parseRange('243.0.0.0/8')!],
   });
-  const slices = slicesOf(given).map((slice) => factsOfSlice(slice)!);
-  const { ports } = choose(factsOfImport(importOf(given, 'ClusterSetIP')), slices, view);
+  const { ports } = new ProxyState(view, factsOf(given, 'ClusterSetIP')).choiceOf('shop/db');
   return ports.flatMap(({ backends }) => backends.map(({ address }) => address)).sort();
 }
 
 function byEnvoy(given: Case): string[] {
   const { zone, region } = given.clusters[given.self]!;
-  const service = clustersetServiceOf(importOf(given, 'ClusterSetIP'), slicesOf(given));
+  const facts = factsOf(given, 'ClusterSetIP');
+  const service = clustersetServiceOf('shop/db', facts.ownerOf('i/shop/db'), facts.slicesOf('i/shop/db'));
   const choice = { from: { cluster: idOf(given.self), zone, region }, locality: localityOf(given) };
   const [assignment] = clustersetEndpoints(service, 'clusterset.local', choice);
   const { endpoints } = assignment!.body as unknown as {

@@ -4,19 +4,14 @@
 import { errorText, type Log } from '../base/log.ts';
 import type { IpRange } from '../base/net/ip.ts';
 import { sleep, type Timer, type World } from '../base/world.ts';
-import { areUnreadable, followClaims } from '../catalog/claims/follow-claims.ts';
-import { createSliceListReader } from '../catalog/lists/slice-list.ts';
+import { followImports } from '../catalog/follow-imports.ts';
 import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
-import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
 import { clusterSetDnsName } from '../clusterset/rules/clusterset-dns.ts';
 import { readLocality } from '../clusterset/rules/locality.ts';
 import { allocatedRanges } from '../clusterset/rules/set-ground.ts';
 import type { Client } from '../kube/client/client.ts';
-import { ForwardingSink } from '../kube/controller/forwarding-sink.ts';
 import { createInformer, type Informer } from '../kube/controller/informer.ts';
-import { createReflector, type Reflector } from '../kube/controller/reflector.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
-import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../kube/objects/endpoint-slice.ts';
 import { type Node, nodeType } from '../kube/objects/node.ts';
 import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
@@ -56,16 +51,7 @@ const rangesRetryMs = 10_000;
 export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
   const { client, world, log, state } = options;
   let input = options.view;
-  let listed = 0;
   let isSynced = false;
-  let setSynced: () => void = () => {};
-  const listedAll = new Promise<void>((resolve) => {
-    setSynced = resolve;
-  });
-  const onListed = () => {
-    listed += 1;
-    if (listed === 3) setSynced();
-  };
 
   const follow = <T extends KubernetesObject>(
     type: ResourceType,
@@ -100,55 +86,12 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
   if (options.node !== undefined)
     places.push(follow<Node>(nodeType, { name: options.node }, (node) => ({ node })) as Informer<never>);
 
-  const watch = <T extends KubernetesObject>(
-    type: ResourceType,
-    source: {
-      readonly upsert: (object: T) => void;
-      readonly remove: (key: string) => void;
-      readonly keys: () => IterableIterator<string>;
-    },
-    more: object = {},
-  ): Reflector =>
-    createReflector<KubernetesObject>({
-      client,
-      world,
-      log: log.with({ watch: type.plural }),
-      type,
-      ...more,
-      sink: new ForwardingSink(source as never, onListed),
-      onState: () => {},
-    });
-  const reflectors = [
-    watch<ServiceImport>(serviceImportType, {
-      upsert: (object) => state.facts.upsertServiceImport(object),
-      remove: (key) => state.facts.removeServiceImport(key),
-      keys: () => state.facts.keys('imports'),
-    }),
-    watch<EndpointSlice>(
-      endpointSliceType,
-      {
-        upsert: (slice) => state.facts.upsertEndpointSlice(slice),
-        remove: (key) => state.facts.removeEndpointSlice(key),
-        keys: () => state.facts.keys('slices'),
-      },
-      { labelSelector: importedServiceNameLabel, decodeList: createSliceListReader() },
-    ),
-    followClaims({
-      ...{ client, world, log },
-      to: {
-        upsert: (claim) => state.addresses.upsertClaim(claim),
-        remove: (name) => state.addresses.removeClaim(name),
-        keys: () => state.addresses.claimKeys(),
-      },
-      onListed: () => state.addresses.setListed(),
-      onSettled: onListed,
-    }),
-  ];
+  const imports = followImports({ client, world, log, facts: state.facts, addresses: state.addresses });
   for (const informer of places) informer.start();
-  for (const reflector of reflectors) reflector.start();
+  imports.start();
   const stopping = new AbortController();
   const whenSynced = (async () => {
-    await listedAll;
+    await imports.whenListed;
     const placed = Promise.all(places.map((informer) => informer.whenSynced(stopping.signal)));
     const enough = new AbortController();
     const patience = sleep(world.timers, placeMsMax, enough.signal);
@@ -161,17 +104,12 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
   return {
     whenSynced: () => whenSynced,
     hasSynced: () => isSynced,
-    staleSinceMs: () => {
-      const since = reflectors
-        .map((reflector) => reflector.status())
-        .filter((status) => !areUnreadable(status))
-        .flatMap(({ staleSinceMs }) => staleSinceMs ?? []);
-      return since.length === 0 ? undefined : Math.min(...since);
-    },
+    staleSinceMs: imports.staleSinceMs,
     stop: () => {
       stopping.abort();
       ranges.stop();
-      for (const { stop } of [...places, ...reflectors]) stop();
+      imports.stop();
+      for (const { stop } of places) stop();
     },
   };
 }

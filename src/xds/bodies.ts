@@ -101,3 +101,7 @@ export const networkInputs = 'matching.common_inputs.network.v3';
 export function matchInput(name: string): JsonObject {
   return { name, typed_config: typed(`${networkInputs}.${name}`) };
 }
+
+export function isPort(port: unknown): port is number {
+  return Number.isInteger(port) && (port as number) > 0 && (port as number) < 65_536;
+}

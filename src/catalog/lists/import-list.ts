@@ -1,4 +1,4 @@
-// Reads a page of a list of ServiceImports, and of each only what names are made of.
+// Reads a page of a list of ServiceImports, and of each only what names, kernel rules and xDS resources are made of.
 
 import { JsonScanError, type JsonScanner } from '../../base/json-scanner.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
@@ -8,7 +8,8 @@ import { createListReader, keysOf, readArray, readPort, readText } from './list-
 
 const key = keysOf([
   ...['metadata', 'name', 'namespace', 'resourceVersion'],
-  ...['spec', 'type', 'ips', 'ports', 'trafficDistribution'],
+  ...['spec', 'type', 'ips', 'ports', 'trafficDistribution', 'internalTrafficPolicy'],
+  ...['sessionAffinity', 'sessionAffinityConfig', 'clientIP', 'timeoutSeconds'],
 ] as const);
 
 export function createImportListReader(): (page: Uint8Array) => List<ServiceImport> {
@@ -48,14 +49,37 @@ function readSpec(scanner: JsonScanner): ServiceImport['spec'] {
   let ips: string[] = [];
   let ports: ReturnType<typeof readPort>[] = [];
   let trafficDistribution: string | undefined;
+  let internalTrafficPolicy: string | undefined;
+  let sessionAffinity: string | undefined;
+  let timeoutSeconds: number | undefined;
   if (scanner.enterObject()) {
     while (scanner.nextKey()) {
       if (scanner.isKey(key.type)) type = scanner.text();
       else if (scanner.isKey(key.ips)) ips = readArray(scanner, readText);
       else if (scanner.isKey(key.ports)) ports = readArray(scanner, readPort);
       else if (scanner.isKey(key.trafficDistribution)) trafficDistribution = scanner.text();
+      else if (scanner.isKey(key.internalTrafficPolicy)) internalTrafficPolicy = scanner.text();
+      else if (scanner.isKey(key.sessionAffinity)) sessionAffinity = scanner.text();
+      else if (scanner.isKey(key.sessionAffinityConfig)) timeoutSeconds = readTimeout(scanner);
       else scanner.skip();
     }
   }
-  return { type, ips, ports, trafficDistribution } as ServiceImport['spec'];
+  const sessionAffinityConfig = timeoutSeconds === undefined ? undefined : { clientIP: { timeoutSeconds } };
+  const traffic = { trafficDistribution, internalTrafficPolicy, sessionAffinity, sessionAffinityConfig };
+  return { type, ips, ports, ...traffic } as ServiceImport['spec'];
+}
+
+/** `{ clientIP: { timeoutSeconds } }` */
+function readTimeout(scanner: JsonScanner): number | undefined {
+  let seconds: number | undefined;
+  if (!scanner.enterObject()) return undefined;
+  while (scanner.nextKey()) {
+    if (!scanner.isKey(key.clientIP) || !scanner.enterObject()) scanner.skip();
+    else
+      while (scanner.nextKey()) {
+        if (scanner.isKey(key.timeoutSeconds)) seconds = scanner.number();
+        else scanner.skip();
+      }
+  }
+  return seconds;
 }

@@ -13,7 +13,7 @@ export function keysOf<Name extends string>(names: readonly Name[]): Record<Name
   return Object.fromEntries(names.map((name) => [name, Buffer.from(name)])) as unknown as Record<Name, Uint8Array>;
 }
 
-const key = keysOf(['metadata', 'items', 'name', 'resourceVersion', 'continue', 'port', 'protocol']);
+const key = keysOf(['metadata', 'items', 'name', 'resourceVersion', 'continue', 'port', 'protocol', 'appProtocol']);
 
 /** A reader for one list after the other. */
 export function createListReader<T extends KubernetesObject>(
@@ -117,21 +117,24 @@ export interface ReadPort {
   readonly name: string | undefined;
   readonly protocol: Protocol | undefined;
   readonly port: number | undefined;
+  readonly appProtocol: string | undefined;
 }
 
 export function readPort(scanner: JsonScanner): ReadPort {
   let name: string | undefined;
   let protocol: string | undefined;
   let port: number | undefined;
+  let appProtocol: string | undefined;
   if (scanner.enterObject()) {
     while (scanner.nextKey()) {
       if (scanner.isKey(key.name)) name = scanner.text();
       else if (scanner.isKey(key.protocol)) protocol = scanner.text();
       else if (scanner.isKey(key.port)) port = scanner.number();
+      else if (scanner.isKey(key.appProtocol)) appProtocol = scanner.text();
       else scanner.skip();
     }
   }
-  return { name, protocol: protocol as Protocol | undefined, port };
+  return { name, protocol: protocol as Protocol | undefined, port, appProtocol };
 }
 
 export function readText(scanner: JsonScanner): string {

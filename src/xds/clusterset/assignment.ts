@@ -4,13 +4,13 @@
 import type { JsonObject } from '../../base/json.ts';
 import { choose, placeOfCandidate } from '../../catalog/routing/choose.ts';
 import type { Place } from '../../catalog/routing/locality.ts';
+import type { Target } from '../../catalog/routing/targets.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import { socketAddress } from '../bodies.ts';
-import type { ServiceEndpoint } from './service.ts';
 
 export interface AssignmentInput {
   readonly name: string;
-  readonly endpoints: readonly ServiceEndpoint[];
+  readonly endpoints: readonly Target[];
   readonly from: Place;
   readonly locality: SetLocality;
   readonly trafficDistribution: string | undefined;
@@ -20,7 +20,7 @@ interface Group {
   readonly key: string;
   readonly place: Place;
   readonly priority: number;
-  readonly endpoints: ServiceEndpoint[];
+  readonly endpoints: Target[];
 }
 
 export function assignmentOf({ name, endpoints, ...chooser }: AssignmentInput): JsonObject {
@@ -30,7 +30,7 @@ export function assignmentOf({ name, endpoints, ...chooser }: AssignmentInput): 
 }
 
 /** One for each place, in an order that the input does not change. gRPC refuses a gap in the priorities. */
-function groupsOf(endpoints: readonly ServiceEndpoint[], locality: SetLocality, priority: number): Group[] {
+function groupsOf(endpoints: readonly Target[], locality: SetLocality, priority: number): Group[] {
   const groups = new Map<string, Group>();
   for (const endpoint of endpoints) {
     const place = placeOfCandidate(endpoint, locality);

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { FactBook } from '../../catalog/facts/fact-book.ts';
+import type { ServiceImport } from '../../clusterset/kinds/service-import.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import { at } from '../testing/resources.ts';
@@ -25,7 +27,14 @@ function slice(cluster: string, name: string, endpoints: [address: string, zone?
   return {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
-    metadata: { name, namespace: 'shop', labels: { 'multicluster.kubernetes.io/source-cluster': cluster } },
+    metadata: {
+      name,
+      namespace: 'shop',
+      labels: {
+        'multicluster.kubernetes.io/service-name': 'checkout',
+        'multicluster.kubernetes.io/source-cluster': cluster,
+      },
+    },
     addressType: 'IPv4',
     ports: [
       { name: 'http', port: 8000, protocol: 'TCP' },
@@ -53,7 +62,15 @@ const locality = (preference: SetLocality['preference']): SetLocality => ({
   ]),
 });
 
-const service = clustersetServiceOf(serviceImport, slices);
+/** As the fact book has it. */
+function serviceOf(given: readonly EndpointSlice[]) {
+  const facts = new FactBook({ clock: { monotonicMs: () => 0 }, holdsTraffic: true });
+  facts.upsertServiceImport(serviceImport as ServiceImport);
+  for (const each of given) facts.upsertEndpointSlice(each);
+  return clustersetServiceOf('shop/checkout', facts.ownerOf('i/shop/checkout'), facts.slicesOf('i/shop/checkout'));
+}
+
+const service = serviceOf(slices);
 const from = { cluster: 'east', region: 'eu', zone: 'eu-1a' };
 
 /** `priority cluster/zone weight: addresses`, one line for each group. */
@@ -94,7 +111,7 @@ describe('clusterset: endpoints by locality', () => {
 
   test('no endpoints, or null lists from outside -> an empty assignment', () => {
     const broken = { ...slices[0]!, ports: null, endpoints: null } as unknown as EndpointSlice;
-    expect(groups('Spread', from, clustersetServiceOf(serviceImport, [broken]))).toEqual([]);
+    expect(groups('Spread', from, serviceOf([broken]))).toEqual([]);
   });
 });
 
@@ -115,7 +132,7 @@ test('clusterset: what a gRPC client resolves -> the port that speaks gRPC, and 
 test('clusterset: slices and endpoints in another order -> the same bytes', () => {
   const turned = slices.map((each) => ({ ...each, endpoints: [...each.endpoints].reverse() })).reverse();
   const versions = (given: readonly EndpointSlice[]) => {
-    const made = clustersetServiceOf(serviceImport, given);
+    const made = serviceOf(given);
     const choice = { from, locality: locality('NearestFirst') };
     const all = [
       ...clustersetResources(made, 'clusterset.local'),

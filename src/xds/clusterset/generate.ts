@@ -35,7 +35,7 @@ export function clustersetEndpoints(
   const { trafficDistribution } = service;
   return service.ports.map((port) => {
     const name = portName(service, domain, port);
-    const endpoints = service.endpoints.get(port.name) ?? [];
+    const endpoints = service.targetsOf(port);
     const body = assignmentOf({ name, endpoints, from, locality, trafficDistribution });
     return { type: 'endpoints', name, body, causes: [causeOf(service)] };
   });

@@ -5,8 +5,7 @@ import { isIP } from 'node:net';
 import type { JsonObject } from '../../base/json.ts';
 import { type PeerService, reachOf } from '../../peering/kinds/peer-service.ts';
 import { authoritySecret } from '../../peering/kinds/secrets.ts';
-import { edsCluster, secretReference, socketAddress, tcpProxy, tls12to13, upstreamTls } from '../bodies.ts';
-import { isPort } from '../clusterset/service.ts';
+import { edsCluster, isPort, secretReference, socketAddress, tcpProxy, tls12to13, upstreamTls } from '../bodies.ts';
 import type { Cause, XdsResource } from '../resource.ts';
 
 export const identitySecret = 'peering/identity';

@@ -1,17 +1,15 @@
-// Keeps the resources of clusterset services current: ServiceImports, their slices, whose addresses they have, and where
-// clusters are. A change of
-// one endpoint makes the resources of its service anew, once for each place that has proxies.
+// Keeps the resources of clusterset services current, from the facts of imports and from where clusters are. A change of one
+// endpoint makes the resources of its service anew, once for each place that has proxies.
 
-import { areUnreadable, followClaims } from '../../catalog/claims/follow-claims.ts';
 import { ServedAddresses } from '../../catalog/claims/served-addresses.ts';
+import { FactBook } from '../../catalog/facts/fact-book.ts';
+import { followImports } from '../../catalog/follow-imports.ts';
 import type { Place } from '../../catalog/routing/locality.ts';
-import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
 import { readLocality, type SetLocality, unknownLocality } from '../../clusterset/rules/locality.ts';
 import { allocatedRanges } from '../../clusterset/rules/set-ground.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
-import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../../kube/objects/endpoint-slice.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { clustersetEndpoints, clustersetListeners, clustersetResources } from '../clusterset/generate.ts';
 import { type ClustersetService, clustersetServiceOf } from '../clusterset/service.ts';
@@ -29,17 +27,11 @@ const optionsKey = '';
 export function startClustersetSource(options: SourceOptions): ClustersetSource {
   const { client, world, book } = options;
   const log = options.log.with({ source: 'clusterset' });
-  const services = new Map<string, ClustersetService>();
+  const facts = new FactBook({ clock: world.clock, holdsTraffic: true });
+  /** Those that have resources. */
+  const served = new Set<string>();
   let domain = 'clusterset.local';
   let locality = unknownLocality;
-  const imports = createInformer<ServiceImport>({ client, world, log, type: serviceImportType });
-  const slices = createInformer<EndpointSlice>({
-    ...{ client, world, log },
-    type: endpointSliceType,
-    labelSelector: importedServiceNameLabel,
-    keep: trimmed,
-    indexes: { service: (slice) => [serviceKeyOf(slice)] },
-  });
   const fieldSelector = `metadata.name=${clusterSetDnsName}`;
   const config = createInformer<ConfigMap>({
     ...{ client, world, log, type: configMapType, namespace: systemNamespace, fieldSelector },
@@ -52,39 +44,37 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
   });
 
   function follow(): void {
-    for (const key of new Set([...services.keys(), ...imports.keys()])) renew(key);
+    for (const key of new Set([...served, ...facts.keys('imports')])) renew(key);
+  }
+
+  function serviceOf(key: string): ClustersetService | undefined {
+    const owner = facts.ownerOf(`i/${key}`);
+    return owner.isPresent ? clustersetServiceOf(key, owner, facts.slicesOf(`i/${key}`, owner)) : undefined;
   }
 
   function renew(key: string): void {
-    const object = imports.get(key);
-    const service = object && clustersetServiceOf(object, slices.byIndex('service', key));
-    if (service === undefined) services.delete(key);
-    else services.set(key, service);
+    const service = serviceOf(key);
+    if (service === undefined) served.delete(key);
+    else served.add(key);
     addresses.use(key, service?.ips ?? []);
     replaceSafely(book.clusterset, key, () => (service ? clustersetResources(service, domain) : []), log);
-    for (const { place, set } of book.places()) fill(place, set, key);
-    const served = service && { ...service, ips: service.ips.filter((ip) => isServed(ip, key)) };
-    replaceSafely(book.clustersetListeners, key, () => (served ? clustersetListeners(served, domain) : []), log);
+    for (const { place, set } of book.places()) fill(place, set, key, service);
+    const ips = service?.ips.filter((ip) => addresses.problemOf(ip, key) === undefined) ?? [];
+    const make = () => (service ? clustersetListeners({ ...service, ips }, domain) : []);
+    replaceSafely(book.clustersetListeners, key, make, log);
   }
 
-  function isServed(ip: string, key: string): boolean {
-    return addresses.problemOf(ip, key) === undefined;
-  }
-
-  function fill(from: Place, set: ResourceSet, key: string): void {
-    const service = services.get(key);
+  function fill(from: Place, set: ResourceSet, key: string, service: ClustersetService | undefined): void {
     const make = () => (service ? clustersetEndpoints(service, domain, { from, locality }) : []);
     replaceSafely(set, key, make, log);
   }
 
   book.onPlace((place, set) => {
     batch.flush();
-    for (const key of services.keys()) fill(place, set, key);
+    for (const key of served) fill(place, set, key, serviceOf(key));
   });
-  imports.on((key) => batch.add(key));
-  slices.on((_key, next, previous) => {
-    if (previous !== undefined) batch.add(serviceKeyOf(previous));
-    if (next !== undefined) batch.add(serviceKeyOf(next));
+  facts.onTouch((ownerKey) => {
+    if (ownerKey[0] === 'i') batch.add(ownerKey.slice(2));
   });
   config.on((_key, next) => {
     locality = readLocality(next ?? {});
@@ -92,43 +82,22 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
     addresses.setRanges(allocatedRanges(next ?? {}));
     batch.add(optionsKey);
   });
-  const settled = Promise.withResolvers<void>();
-  const claims = followClaims({
-    ...{ client, world, log, onSettled: settled.resolve },
-    to: {
-      upsert: (claim) => addresses.upsertClaim(claim),
-      remove: (name) => addresses.removeClaim(name),
-      keys: () => addresses.claimKeys(),
-    },
-    onListed: () => addresses.setListed(),
-  });
-  const source = sourceOf([imports, slices, config] as unknown as Informer<never>[], () => {
-    claims.stop();
+  const imports = followImports({ client, world, log, facts, addresses });
+  const source = sourceOf([config] as unknown as Informer<never>[], () => {
+    imports.stop();
     batch.stop();
   });
-  claims.start();
+  imports.start();
   return {
     ...source,
     whenSynced: async () => {
-      await Promise.all([source.whenSynced(), settled.promise]);
+      await Promise.all([source.whenSynced(), imports.whenListed]);
       batch.flush();
     },
     staleSinceMs: () => {
-      const status = claims.status();
-      const ofClaims = areUnreadable(status) ? undefined : status.staleSinceMs;
-      const ofOthers = source.staleSinceMs();
-      return ofClaims === undefined || ofOthers === undefined ? (ofClaims ?? ofOthers) : Math.min(ofClaims, ofOthers);
+      const since = [imports.staleSinceMs(), source.staleSinceMs()].filter((ms) => ms !== undefined);
+      return since.length === 0 ? undefined : Math.min(...since);
     },
     locality: () => locality,
   };
-}
-
-function serviceKeyOf({ metadata }: EndpointSlice): string {
-  return `${metadata.namespace ?? ''}/${metadata.labels?.[importedServiceNameLabel] ?? ''}`;
-}
-
-// Keeps only the used part of metadata; a slice of a hundred endpoints is large enough.
-function trimmed(slice: EndpointSlice): EndpointSlice {
-  const { name, namespace, labels, uid, resourceVersion } = slice.metadata;
-  return { ...slice, metadata: { name, namespace, labels, uid, resourceVersion } };
 }
