@@ -6,12 +6,14 @@ import { parse } from 'yaml';
 import { join } from '../../src/cli/clusterset/join.ts';
 import { leave } from '../../src/cli/clusterset/leave.ts';
 import { findPodRanges, findServiceRanges } from '../../src/cli/clusterset/own-ranges.ts';
+import { refuseForeignDefinitions } from '../../src/cli/definitions.ts';
+import type { Definition } from '../../src/cli/stored-versions.ts';
 import { membershipRef } from '../../src/clusterset/explain/consult.ts';
 import { exportToAnnotation, serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { serviceExportPolicyType } from '../../src/clusterset/kinds/service-export-policy.ts';
 import type { JoinToken } from '../../src/clusterset/membership/join-token.ts';
 import { leavingAnnotation } from '../../src/clusterset/membership/membership.ts';
-import { createClient } from '../../src/kube/client/client.ts';
+import { type Client, createClient } from '../../src/kube/client/client.ts';
 import { leaseType } from '../../src/kube/objects/lease.ts';
 import { nodeType } from '../../src/kube/objects/node.ts';
 import { systemNamespace } from '../../src/kube/objects/ours.ts';
@@ -381,6 +383,26 @@ describe('join: an older API', () => {
     );
     expect(writes).toEqual([]);
   });
+});
+
+describe('join: definitions of our own', () => {
+  test.each([
+    ['without the label, as an older release made them', {}],
+    ['with the label of the tool that installed them', { 'app.kubernetes.io/managed-by': 'Helm' }],
+  ])(
+    'join: %s, and other than this release has them -> upgraded, not called those of another implementation',
+    async (_what, labels) => {
+      const { desk } = await twoClusters();
+      const ours = parse(readFileSync('deploy/crds/serviceexports.yaml', 'utf8')) as Record<string, never>;
+      const older = structuredClone(ours) as unknown as Definition & { spec: { versions: object[] } };
+      older.metadata.labels = labels;
+      for (const version of older.spec.versions) Object.assign(version, { additionalPrinterColumns: [] });
+      const client = { get: async () => older } as unknown as Client;
+      const host = { ...desk.deps.host, readText: async (file: string) => readFileSync(file, 'utf8') };
+      const request = { client, host, world: desk.deps.world, names: ['serviceexports'] };
+      expect(await refuseForeignDefinitions(request)).toEqual([]);
+    },
+  );
 });
 
 describe('leave', () => {

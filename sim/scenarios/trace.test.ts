@@ -104,6 +104,14 @@ describe('trace', () => {
     expect(found).toMatchObject({ isWhole: true, exitCode: 8 });
   });
 
+  test('trace: a kubeconfig was given and its home does not answer -> unchecked for that reason, not as if none was given', async () => {
+    const scene = await open();
+    scene.set.home('east').kill();
+    const found = await trace(scene, `shop/checkout --from west ${bothHomes}`);
+    const { detail } = found.steps.find(({ step, where }) => step === 'export' && where === 'east')!;
+    expect(detail).toMatch(/^no home of east answers; .* at https:\/\/east: /);
+  });
+
   test('trace: asked for a cluster without its kubeconfig -> the broker is checked, the rest is named', async () => {
     const scene = await open();
     const found = await trace(scene, 'shop/checkout --from east');

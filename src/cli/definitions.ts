@@ -34,7 +34,7 @@ export async function installDefinitions(request: DefinitionsRequest): Promise<s
   for (const name of request.names) {
     const definition = await readDefinition(request.host, name);
     const present = await getOrUndefined<Definition>(client, definitionType, definition.metadata);
-    if (present !== undefined && isForeign(present)) continue;
+    if (present !== undefined && isForeign(present, definition)) continue;
     if (present === undefined || !holds(present.spec, definition.spec)) {
       await upgrade(client, present, definition);
       written.push(definition.metadata.name);
@@ -68,9 +68,22 @@ async function upgrade(client: Client, present: Definition | undefined, wanted: 
   await write(await client.get<Definition>(definitionType, object.metadata), wanted.spec);
 }
 
-/** Those of the Multi-Cluster Services API belong to their first installer, unless that was us. */
-function isForeign(present: Definition): boolean {
-  return present.spec.group !== ourGroup && !isOurs(present);
+/**
+ * Those of the Multi-Cluster Services API belong to their first installer, unless that was us. Our first releases did not
+ * label them, and tools replace the label by their own; the description is ours in every release.
+ */
+function isForeign(present: Definition, ours: Definition): boolean {
+  if (present.spec.group === ourGroup || isOurs(present)) return false;
+  const own = new Set(descriptionsOf(ours));
+  return !descriptionsOf(present).some((text) => own.has(text));
+}
+
+function descriptionsOf({ spec }: Definition): string[] {
+  return spec.versions.flatMap((version) => {
+    const { schema } = version as { schema?: { openAPIV3Schema?: { description?: unknown } | null } | null };
+    const description = schema?.openAPIV3Schema?.description;
+    return typeof description === 'string' ? description.replace(/\s+/g, ' ').trim() : [];
+  });
 }
 
 const ourGroup = 'portolan.dev';
@@ -79,9 +92,10 @@ const ourGroup = 'portolan.dev';
 export async function refuseForeignDefinitions(request: DefinitionsRequest): Promise<string[]> {
   const notes: string[] = [];
   for (const file of request.names) {
-    const { metadata, spec } = await readDefinition(request.host, file);
+    const ours = await readDefinition(request.host, file);
+    const { metadata, spec } = ours;
     const present = await getOrUndefined<Definition>(request.client, definitionType, metadata);
-    if (present === undefined || !isForeign(present)) continue;
+    if (present === undefined || !isForeign(present, ours)) continue;
     const needed = storageVersion(spec);
     const served = present.spec.versions.filter((version) => version.served).map(({ name }) => name);
     if (!served.includes(needed)) {

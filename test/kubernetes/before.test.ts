@@ -25,10 +25,11 @@ function foreign(name: string, versions: readonly string[], storage: string): st
   definition.metadata.annotations = { 'api-approved.kubernetes.io': 'https://example.test' };
   definition.spec.versions = definition.spec.versions
     .filter((version: { name: string }) => versions.includes(version.name))
-    .map((version: { name: string }) => ({
+    .map((version: { name: string; schema: { openAPIV3Schema: object } }) => ({
       ...version,
       storage: version.name === storage,
       additionalPrinterColumns: [],
+      schema: { openAPIV3Schema: { ...version.schema.openAPIV3Schema, description: `${name} of somebody else` } },
     }));
   const file = join(directory, `${name}-${versions.join('-')}-${storage}.yaml`);
   writeFileSync(file, stringify(definition, { aliasDuplicateObjects: false }));

@@ -107,6 +107,21 @@ test('peer bundle: the roots of the own mesh -> printed as they are; before peer
   await expect(ownCard({ client, namespace })).rejects.toThrow('portolan peering');
 });
 
+test('peer list, status: a peer that has never called, and a peering process that reports -> not silent', async () => {
+  const { client } = await setUp();
+  const nowMs = Date.parse('2026-05-01T12:00:00Z');
+  await client.create(leaseType, {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { namespace, name: 'portolan-peering-0', labels: { 'portolan.dev/part': 'peering' } },
+    spec: { leaseDurationSeconds: 30, renewTime: formatMicroTime(nowMs - 5_000) },
+  });
+  expect((await listPeers({ client, namespace }, nowMs)).isSilent).toBe(false);
+  const { isSilent, lines } = await showPeer({ client, namespace }, 'west', { nowMs });
+  expect(isSilent).toBe(false);
+  expect(lines).toContain('giving    nothing reported: the peer has not called yet');
+});
+
 test.each([
   ['renewed lately', [10], false],
   ['silent for a minute', [60], true],

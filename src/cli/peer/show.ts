@@ -107,7 +107,9 @@ interface Silence {
 function withSilence(lines: string[], { peers, isProcessSilent: isDead, nowMs }: Silence): PeerReport {
   const isSilent = peers.some(({ spec, status }) => {
     const taking = spec.address === undefined ? undefined : sideHealth(status?.consumer, nowMs).isSilent;
-    return isDead || taking === true || sideHealth(status?.owner, nowMs).isSilent === true;
+    // A peer that only gives to us may never call: no report of it is no silence of our own process.
+    const giving = status?.owner?.state === undefined ? undefined : sideHealth(status.owner, nowMs).isSilent;
+    return isDead || taking === true || giving === true;
   });
   const problem = 'problem: the peering process does not report, this may be outdated; start portolan peering';
   return { lines: isSilent ? [...lines, problem] : lines, isSilent };

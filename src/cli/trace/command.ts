@@ -4,8 +4,8 @@
 import type { Command } from 'commander';
 import { findMembership, requireMembership } from '../../clusterset/explain/consult.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
-import { findHome } from '../../kube/client/kubeconfig.ts';
-import { CommandError, exitCodes, notFoundError } from '../exit-codes.ts';
+import { findHome, type HomeAccess } from '../../kube/client/kubeconfig.ts';
+import { CommandError, describeError, exitCodes, notFoundError } from '../exit-codes.ts';
 import { formatOutput, formatTable, outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
 import { addHomesOptions, type ClusterSetDeps, type HomesFlags, homesOf, parseServiceRef } from '../with-home.ts';
@@ -66,9 +66,9 @@ async function trace(deps: ClusterSetDeps, ref: string, flags: TraceFlags) {
   );
   try {
     const service = parseServiceRef(ref, accesses[0]?.defaultNamespace ?? 'default');
-    const homes = await membersAmong(clients);
+    const { homes, unread } = await membersAmong(clients, accesses);
     const from = flags.from ?? homes[0]!.membership.clusterId;
-    const facts = await readTrace({ world, homes, service, from });
+    const facts = await readTrace({ world, homes, service, from, unread });
     if (facts.exporters.length === 0)
       throw notFoundError(
         `trace ${facts.service}: no cluster exports it; run portolan export ${facts.service} where it runs`,
@@ -79,17 +79,31 @@ async function trace(deps: ClusterSetDeps, ref: string, flags: TraceFlags) {
   }
 }
 
+interface MembersAmong {
+  readonly homes: readonly TracedHome[];
+  /** Why others could not be read. */
+  readonly unread: readonly string[];
+}
+
 /** A kubeconfig of the broker is of no use here: members lead there. */
-async function membersAmong(clients: readonly Client[]): Promise<TracedHome[]> {
-  if (clients.length === 1) return [{ client: clients[0]!, membership: await requireMembership(clients[0]!) }];
+async function membersAmong(clients: readonly Client[], accesses: readonly HomeAccess[]): Promise<MembersAmong> {
+  if (clients.length === 1)
+    return { homes: [{ client: clients[0]!, membership: await requireMembership(clients[0]!) }], unread: [] };
+  const unread: string[] = [];
   const found = await Promise.all(
-    clients.map(async (client) => {
-      const membership = await findMembership(client).catch(() => undefined);
-      return membership === undefined ? [] : [{ client, membership }];
+    clients.map(async (client, index) => {
+      try {
+        const membership = await findMembership(client);
+        return membership === undefined ? [] : [{ client, membership }];
+      } catch (error) {
+        const { contextName, server } = accesses[index]!;
+        unread.push(`${contextName} at ${server}: ${describeError(error)}`);
+        return [];
+      }
     }),
   );
   const homes = found.flat();
-  if (homes.length === 0)
-    throw new CommandError('unreachable', 'trace: none of these homes answers as a member of a clusterset');
-  return homes;
+  if (homes.length > 0) return { homes, unread };
+  const why = unread.length === 0 ? '' : `: ${unread.join('; ')}`;
+  throw new CommandError('unreachable', `trace: none of these homes answers as a member of a clusterset${why}`);
 }

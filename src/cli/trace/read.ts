@@ -41,11 +41,19 @@ export interface TraceRequest {
   readonly homes: readonly TracedHome[];
   readonly service: ServiceKey;
   readonly from: string;
+  /** Why homes that were named could not be read. */
+  readonly unread: readonly string[];
+}
+
+/** One of those that were named and did not answer may be the home of that cluster. */
+function whyNoHome(cluster: string, unread: readonly string[]): string {
+  if (unread.length === 0) return `no kubeconfig of ${cluster} was given`;
+  return `no home of ${cluster} answers; of those that were given could not be read: ${unread.join('; ')}`;
 }
 
 const partMsMax = 8_000;
 
-export async function readTrace({ world, homes, service, from }: TraceRequest): Promise<TraceFacts> {
+export async function readTrace({ world, homes, service, from, unread }: TraceRequest): Promise<TraceFacts> {
   const key = `${service.namespace}/${service.name}`;
   const importing = homes.find(({ membership }) => membership.clusterId === from);
   // The verdicts on leases are those of the asking cluster's agent, if its home can be read.
@@ -62,7 +70,7 @@ export async function readTrace({ world, homes, service, from }: TraceRequest): 
     ({ id, shards }) => shards.has(key) || homes.some((one) => one.membership.clusterId === id),
   );
   const exporters = await Promise.all(
-    exporting.map((member) => readExporter(member, { key, service, home: homeOf(homes, member.id) })),
+    exporting.map((member) => readExporter(member, { key, service, home: homeOf(homes, member.id), unread })),
   );
   return {
     service: key,
@@ -73,7 +81,7 @@ export async function readTrace({ world, homes, service, from }: TraceRequest): 
     merged,
     importer:
       importing === undefined
-        ? { why: `no kubeconfig of ${from} was given` }
+        ? { why: whyNoHome(from, unread) }
         : await attempt(() => readImporter(importing.client, service, world.clock.wallMs())),
   };
 }
@@ -97,17 +105,16 @@ interface ExporterRequest {
   readonly key: string;
   readonly service: ServiceKey;
   readonly home: Client | undefined;
+  readonly unread: readonly string[];
 }
 
-async function readExporter(member: MemberState, { key, service, home }: ExporterRequest): Promise<ExporterFacts> {
+async function readExporter(member: MemberState, request: ExporterRequest): Promise<ExporterFacts> {
+  const { key, service, home, unread } = request;
   const shard = member.shards.get(key);
   const ready = shard?.spec.readyEndpoints ?? 0;
   return {
     cluster: member.id,
-    home:
-      home === undefined
-        ? { why: `no kubeconfig of ${member.id} was given` }
-        : await attempt(() => readExport(home, service)),
+    home: home === undefined ? { why: whyNoHome(member.id, unread) } : await attempt(() => readExport(home, service)),
     record: shard && { at: shard.metadata.creationTimestamp, detail: `${ready} ready`, ready },
     leftOut: member.problem ?? whyNotTrusted(member.memory) ?? '',
   };

@@ -45,7 +45,7 @@ test('status: a peer -> what is taken and given, the mode in force, suspects, re
     'taking    Synced',
     `          v1alpha1, 2 services, 1 refused, lag 0 services, 0 s, 0 unanswered, deletions by quiescence and grace, 3 suspect (no longer named, going after their grace), last contact ${at(5)}`,
     '          refused db: san: Required value',
-    'giving    unknown: no peering process has reported it',
+    'giving    nothing reported: the peer has not called yet',
   ]);
 });
 

@@ -45,7 +45,9 @@ export function describePeer(peer: Peer, nowMs: number): string[] {
     `trust     ${spec.trust.domain}${spec.trust.identities?.length ? `, ${spec.trust.identities.join(', ')}` : ''}`,
     ...(spec.suspended ? ['suspended yes'] : []),
     ...(spec.address === undefined && !spec.takeOverItsStream ? [] : sideLines('taking', status?.consumer, nowMs)),
-    ...sideLines('giving', status?.owner, nowMs),
+    ...(status?.owner?.state === undefined
+      ? ['giving    nothing reported: the peer has not called yet']
+      : sideLines('giving', status.owner, nowMs)),
   ];
 }
 

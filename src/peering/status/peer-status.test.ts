@@ -2,9 +2,10 @@
 
 import { expect, test } from 'vitest';
 import type { LinkReport } from '../consumer/consumer-link.ts';
+import type { PeerExport } from '../kinds/peer-export.ts';
 import type { ConsumerReport } from '../owner/owner.ts';
 import type { LinkState } from '../session/connection.ts';
-import { consumerStatus, ownerStatus } from './peer-status.ts';
+import { consumerStatus, exportStatus, ownerStatus } from './peer-status.ts';
 
 const nowMs = Date.UTC(2026, 0, 1, 12);
 
@@ -87,5 +88,21 @@ test('peer status: giving, the peer refuses the end of its snapshot, or everythi
   expect(ownerStatus({ ...stream, refusals }, 3, nowMs)).toMatchObject({
     state: 'Synced',
     message: 'the peer refused 2 of 3 services',
+  });
+});
+
+test('export status: a PeerExport that selects no Service, its peer connected -> Pending, never Acknowledged', () => {
+  const peerExport = {
+    metadata: { name: 'all', namespace: 'shop' },
+    spec: { peers: ['west'] },
+  } as unknown as PeerExport;
+  const report = { refusals: new Map(), notes: new Map(), isPending: () => false } as unknown as ConsumerReport;
+  const found = exportStatus({
+    ...{ peerExport, shares: [], report: () => report, offered: () => undefined },
+    ...{ isKnown: () => true, isServedElsewhere: () => false },
+  });
+  expect(found).toMatchObject({
+    reason: 'NothingSelected',
+    peers: [{ peer: 'west', state: 'Pending', message: 'nothing to share: it selects no Service' }],
   });
 });

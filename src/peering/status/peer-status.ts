@@ -154,6 +154,8 @@ function peerStanding(peer: string, shares: readonly Share[], findings: ExportFi
     if (refusal !== undefined) reasons.push(`${service.id}: ${refusal.reason}`);
   }
   if (reasons.length > 0) return { peer, state: 'Refused' as const, message: shorten(reasons) };
+  if (shares.length === 0)
+    return { peer, state: 'Pending' as const, message: 'nothing to share: it selects no Service' };
   if (report === undefined) return { peer, state: 'Pending' as const, message: 'the peer is not connected' };
   const pending = shares.filter(({ service, wrong }) => wrong === '' && report.isPending(service.id)).length;
   if (pending > 0) return { peer, state: 'Pending' as const, message: `${pending} services not acknowledged yet` };
