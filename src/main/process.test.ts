@@ -3,8 +3,11 @@
 import { hostname } from 'node:os';
 import { Command } from 'commander';
 import { expect, test, vi } from 'vitest';
+import { silentLog } from '../base/log.ts';
+import { ConnectionError } from '../base/real/connection-error.ts';
+import { createRealWorld } from '../base/real/world.ts';
 import { addProxyCommand, type ProxyFlags } from '../cli/roles/proxy.ts';
-import { nodeName } from './process.ts';
+import { nodeName, whenHomeAnswers } from './process.ts';
 
 test('node: a Pod knows the name of its node by NODE_NAME -> that, and not the name of the Pod', async () => {
   expect(nodeName({ NODE_NAME: 'worker-7' })).toBe('worker-7');
@@ -23,4 +26,13 @@ test('node: a Pod knows the name of its node by NODE_NAME -> that, and not the n
   } finally {
     vi.unstubAllEnvs();
   }
+});
+
+test('home: a certificate that is not trusted, or an error of our own -> not waited for', async () => {
+  const deps = { world: createRealWorld(), log: silentLog };
+  for (const error of [
+    new ConnectionError('GET /', { code: 'CERT_HAS_EXPIRED' }),
+    new Error('this cluster has no id yet'),
+  ])
+    await expect(whenHomeAnswers(deps, () => Promise.reject(error))).rejects.toBe(error);
 });

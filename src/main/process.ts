@@ -2,9 +2,12 @@
 
 import { hostname } from 'node:os';
 import { relative, resolve } from 'node:path';
+import { Backoff } from '../base/backoff.ts';
 import { createLog, errorText, type Log, type LogLevel } from '../base/log.ts';
 import { Parts } from '../base/parts.ts';
-import type { World } from '../base/world.ts';
+import { ConnectionError } from '../base/real/connection-error.ts';
+import { sleep, type World } from '../base/world.ts';
+import { ApiError } from '../kube/objects/api-error.ts';
 
 export function processLog(world: World, level: LogLevel): Log {
   return createLog({ clock: world.clock, level, write: (line) => process.stderr.write(line) });
@@ -13,6 +16,35 @@ export function processLog(world: World, level: LogLevel): Log {
 /** The node that this process runs on: in a Pod the hostname is that of the Pod. */
 export function nodeName(environment: Readonly<Record<string, string | undefined>> = process.env): string {
   return environment['NODE_NAME'] || hostname();
+}
+
+const homeRetry = { firstMs: 500, delayMsMax: 5000 };
+
+/** Asks again while the home is away: a part that is started before its home waits for it. A refusal is an error. */
+export async function whenHomeAnswers<T>(
+  { world, log }: { readonly world: Pick<World, 'timers' | 'random'>; readonly log: Log },
+  ask: () => Promise<T>,
+): Promise<T> {
+  const backoff = new Backoff(world.random, homeRetry);
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isAway(error)) throw error;
+      log.warn('the home does not answer: waiting for it', { error: errorText(error) });
+      await sleep(world.timers, backoff.nextMs());
+    }
+  }
+}
+
+const awayCodes = new Set(
+  'ECONNREFUSED ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH ETIMEDOUT ECONNRESET EPIPE'.split(' '),
+);
+
+function isAway(error: unknown): boolean {
+  if (error instanceof ApiError) return error.code >= 500 || error.code === 429;
+  if (error instanceof ConnectionError) return awayCodes.has(error.code);
+  return error instanceof Error && error.message.includes('no answer within');
 }
 
 // One Ctrl-C reaches us twice under npm: from the terminal, and from the script that passes it on.

@@ -9,7 +9,7 @@ import { loadPlugins } from '../external/plugins/edge/load.ts';
 import { createClient } from '../kube/client/client.ts';
 import { findHome } from '../kube/client/kubeconfig.ts';
 import { requireClusterId } from '../xds/identity/cluster-id.ts';
-import { processLog, untilStopped, withParts } from './process.ts';
+import { processLog, untilStopped, whenHomeAnswers, withParts } from './process.ts';
 import { startXdsRole } from './xds.ts';
 import { startXdsAdmin } from './xds-admin.ts';
 
@@ -22,7 +22,7 @@ export async function runXds(flags: XdsFlags): Promise<void> {
   const home = createClient(world.network.http(access), { world, userAgent: 'portolan-xds' });
   await withParts(log, async (parts) => {
     parts.add('home client', () => home.close());
-    const cluster = flags.clusterId ?? (await requireClusterId(home));
+    const cluster = flags.clusterId ?? (await whenHomeAnswers({ world, log }, () => requireClusterId(home)));
     const mode = parseMode(flags.socketMode, '--socket-mode');
     const role = await startXdsRole({
       ...{ world, log, metrics, home, cluster },

@@ -8,6 +8,7 @@ import { cluster, giveMesh, startXdsTest } from '../../test/support/xds.ts';
 import { clusters, local as localStream, node, type Stream } from '../../test/support/xds-stream.ts';
 import { silentLog } from '../base/log.ts';
 import { createMetrics } from '../base/metrics.ts';
+import { ConnectionError } from '../base/real/connection-error.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { meshExternalServiceType } from '../external/kinds/mesh-external-service.ts';
 import { createAuthority } from '../external/testing/pem.ts';
@@ -45,6 +46,25 @@ async function shareByPeer(client: Client): Promise<void> {
   });
   await client.updateStatus<PeerService>(peerServiceType, { ...created, status: { ips: ['127.9.0.1'] } });
 }
+
+test('xds: the home is away when it starts -> it waits for it, and serves', async () => {
+  const home = await memoryHome();
+  closing.push(() => home.stop());
+  let left = 3;
+  const away = new Proxy(home.client, {
+    get: (target, name) => {
+      if (name !== 'get' || left === 0) return Reflect.get(target, name);
+      left -= 1;
+      return () => Promise.reject(new ConnectionError('GET /', { code: 'ECONNREFUSED' }));
+    },
+  });
+  const role = await startXdsRole({
+    ...{ world: createRealWorld(), log: silentLog, metrics: createMetrics(), home: away, namespace, cluster },
+    ...{ hosts: [], listen: { host: '127.0.0.1', port: 0 }, ports: { virtual: 15_003, ingress: 15_443 } },
+  });
+  closing.push(() => role.stop());
+  expect([left, role.port > 0]).toEqual([0, true]);
+});
 
 test('xds: the home has not been read yet -> Unavailable, so that no proxy loses what it has', async () => {
   const home = await memoryHome();

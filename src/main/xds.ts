@@ -51,7 +51,7 @@ import { complaintsAnnotation, complaintsIn, formatComplaints } from '../xds/sta
 import type { Complaint } from '../xds/status/verdicts.ts';
 import { virtualListener } from '../xds/virtual-listener.ts';
 import { WithheldBook } from '../xds/withheld.ts';
-import { nodeName } from './process.ts';
+import { nodeName, whenHomeAnswers } from './process.ts';
 
 export interface XdsRoleOptions {
   readonly world: World;
@@ -185,7 +185,7 @@ async function listen(options: Listening): Promise<number> {
   }
   if (options.listen === undefined) return 0;
   const authorityOptions = { world, home, namespace, cluster };
-  const authority = await openAuthority(authorityOptions);
+  const authority = await whenHomeAnswers(options, () => openAuthority(authorityOptions));
   const issue = () => issueServer(authorityOptions, authority, options.hosts);
   const about = () => ({ authority: authority.certificate, cluster, nowMs: world.clock.wallMs() });
   const lifetimeMs = options.proxyCertificateMs ?? renewedCertificateMs;

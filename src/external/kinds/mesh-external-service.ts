@@ -97,6 +97,9 @@ export interface ExternalAddress {
 
 /** The seed's labels: a clusterset, and one of its clusters. */
 export const meshLabel = 'kuma.io/mesh';
+/** Where the Envoy of a node listens: connections to these never leave it. */
+export const proxyPorts: readonly number[] = [15_001, 15_002, 15_003];
+
 export const zoneLabel = 'kuma.io/zone';
 /** On copies at a home: the object lies at the broker. */
 export const originLabel = 'portolan.dev/origin';

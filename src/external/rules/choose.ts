@@ -50,6 +50,18 @@ export function speaks(transport: Transport, protocol: Protocol): boolean {
   return protocol !== 'tls' && transport.application === 'http2';
 }
 
+const everyTransport: readonly Transport[] = [
+  { kind: 'tls' },
+  { kind: 'plain', application: 'http1' },
+  { kind: 'plain', application: 'http2' },
+  { kind: 'plain' },
+];
+
+/** Whether one connection can be about rules of both. */
+export function canMeet(one: Protocol, other: Protocol): boolean {
+  return one === other || everyTransport.some((transport) => speaks(transport, one) && speaks(transport, other));
+}
+
 const exactName = 2000;
 const wildcardName = 1000;
 

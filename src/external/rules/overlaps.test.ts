@@ -44,6 +44,19 @@ describe('overlaps', () => {
     expect(texts([service('a', match), service('b', '{ type: CIDR, value: "::/0", port: 80 }')])).toEqual([]);
   });
 
+  test.each([
+    ['tls', 'http', 0],
+    ['http', 'grpc', 0],
+    ['tcp', 'http', 1],
+    ['http2', 'grpc', 1],
+  ])(
+    'overlaps: the same address by %s and by %s -> %d: only where one connection can be about both',
+    (one, other, count) => {
+      const match = (protocol: string) => `{ type: IP, value: 10.1.1.9, port: 80, protocol: ${protocol} }`;
+      expect(texts([service('a', match(one)), service('b', match(other))])).toHaveLength(count);
+    },
+  );
+
   test('overlaps: a range that holds virtual IPs -> said, virtual IPs win', () => {
     expect(texts([service('a', '{ type: CIDR, value: 242.1.0.0/16, port: 80 }')])).toEqual([
       'a and the address range of external services have overlapping IPs 242.1.0.0/16, which can disrupt your traffic; virtual IPs win',

@@ -4,7 +4,7 @@
 
 import sortedBTree from 'sorted-btree';
 import { formatIp, type IpRange } from '../../base/net/ip.ts';
-import { prefixLength } from './choose.ts';
+import { canMeet, prefixLength } from './choose.ts';
 import { byPrecedence, ownerId, type Rule } from './rule.ts';
 
 export interface Pool {
@@ -164,20 +164,16 @@ function* around({ equal, lengths }: Group, rule: RangeRule): Iterable<RangeRule
     const size = 1n << BigInt(bits - length);
     const list = equal.get(rangeKey({ family, first: first - (first % size), size })) ?? [];
     for (let at = length === own ? placeIn(list, rule) : 0; at < list.length; at += 1)
-      if (!isSameRule(list[at]!, rule)) yield list[at]!;
+      if (!isSameRule(list[at]!, rule) && canMeet(list[at]!.protocol, rule.protocol)) yield list[at]!;
   }
 }
 
-function countAround({ equal, lengths }: Group, rule: RangeRule): number {
-  const { family, first } = rule.match.range;
-  const own = prefixLength(rule.match.range);
-  const bits = family === 'IPv4' ? 32 : 128;
+/** Up to `lookedAtMax`. */
+function countAround(group: Group, rule: RangeRule): number {
   let count = 0;
-  for (const length of lengths.keys()) {
-    if (length > own) continue;
-    const size = 1n << BigInt(bits - length);
-    const list = equal.get(rangeKey({ family, first: first - (first % size), size })) ?? [];
-    count += length === own ? list.length - placeIn(list, rule) - 1 : list.length;
+  for (const _ of around(group, rule)) {
+    count += 1;
+    if (count === lookedAtMax) break;
   }
   return count;
 }
@@ -208,7 +204,9 @@ function reportOf(group: Group, rule: RangeRule): string[] {
   const texts = losers.map((loser) => textOf(rule, loser));
   const more = losers.length < namedMax ? 0 : countAround(group, rule) - namedMax;
   const { port, match } = rule;
-  if (more > 0) texts.push(`${ownerId(rule.resource)}: ${formatRange(match.range)} port ${port} overlaps ${more} more`);
+  const most = more === lookedAtMax - namedMax ? ' or more' : '';
+  if (more > 0)
+    texts.push(`${ownerId(rule.resource)}: ${formatRange(match.range)} port ${port} overlaps ${more}${most} more`);
   return texts;
 }
 

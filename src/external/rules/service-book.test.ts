@@ -35,6 +35,20 @@ test('service book: one service changes among many -> those that share a name or
   expect(book.statusOf('ns/s7', nobody, 0)).toBeUndefined();
 });
 
+test('service book: two services with the same domain -> the condition of both names the winner, until one goes', () => {
+  const book = new ServiceBook(ground);
+  const named = (name: string) =>
+    externalService('{ match: [{ type: Domain, value: api.example.com, port: 443, protocol: tls }] }', { name });
+  book.set('ns/a', named('a'));
+  expect([...book.set('ns/b', named('b')).services]).toEqual(['ns/a']);
+  const overlapping = (key: string) =>
+    book.statusOf(key, nobody, 0)?.conditions.find(({ type }) => type === 'Overlapping');
+  for (const key of ['ns/a', 'ns/b'])
+    expect(overlapping(key)).toMatchObject({ status: 'True', message: expect.stringContaining('a wins on port 443') });
+  expect([...book.set('ns/a', undefined).services]).toEqual(['ns/b']);
+  expect(overlapping('ns/b')).toMatchObject({ status: 'False' });
+});
+
 test('service book: only the status of an object changed -> nothing is touched', () => {
   const book = filled(10);
   const same = { ...service('s7', { cidr: '10.0.7.0/24' }), status: { conditions: [] } };

@@ -4,6 +4,7 @@
 import { isSameJson } from '../../base/json.ts';
 import type { ExternalAddress, ExternalVip, MeshExternalService } from '../kinds/mesh-external-service.ts';
 import { HostnameBook, type HostnameGround } from './hostnames.ts';
+import { NameOverlaps } from './name-overlaps.ts';
 import { OverlapIndex, type Pool } from './overlaps.ts';
 import { ownerId, ownerOf, type Rule, rulesOf } from './rule.ts';
 import { doesCount, statusOf, type WantedStatus } from './service-status.ts';
@@ -40,6 +41,7 @@ export class ServiceBook {
   readonly #ground: BookGround;
   readonly #names: HostnameBook;
   readonly #overlaps = new OverlapIndex();
+  readonly #sameNames = new NameOverlaps();
   /** By the key of the object; and that key by the id of the resource. */
   readonly #entries = new Map<string, Entry>();
   readonly #keys = new Map<string, string>();
@@ -120,7 +122,9 @@ export class ServiceBook {
     return statusOf(object, {
       ...{ targeting, addresses, exhausted, expired: isCounting ? this.#expiredIn(object, nowMs) : [] },
       vips: isCounting ? this.#vipsOf(entry, held) : [],
-      overlaps: isCounting ? this.#overlaps.textsOf(rules, this.#ground.pools) : [],
+      overlaps: isCounting
+        ? [...this.#overlaps.textsOf(rules, this.#ground.pools), ...this.#sameNames.textsOf(rules)]
+        : [],
     });
   }
 
@@ -145,11 +149,14 @@ export class ServiceBook {
     const entry = this.#entries.get(key);
     if (entry !== undefined) this.#entries.set(key, { ...entry, rules: after });
     if (isSameRules(before, after)) return new Set();
-    const ids = this.#overlaps.neighbours(before);
-    this.#overlaps.remove(before);
-    this.#overlaps.add(after);
-    for (const id of this.#overlaps.neighbours(after)) ids.add(id);
-    return ids;
+    const neighbours = (rules: readonly Rule[]) =>
+      this.#overlaps.neighbours(rules).union(this.#sameNames.neighbours(rules));
+    const ids = neighbours(before);
+    for (const index of [this.#overlaps, this.#sameNames]) {
+      index.remove(before);
+      index.add(after);
+    }
+    return ids.union(neighbours(after));
   }
 
   #vipsOf({ id }: Entry, { ips }: HeldAddresses): ExternalVip[] {

@@ -11,7 +11,7 @@ import {
   notSupported,
   required,
 } from '../../../kube/objects/field-error.ts';
-import { type MatchType, matchTypes, protocols } from '../../kinds/mesh-external-service.ts';
+import { type MatchType, matchTypes, protocols, proxyPorts } from '../../kinds/mesh-external-service.ts';
 import { isDomain, isHostname, isWildcard } from './hostname.ts';
 import { type Fields, fieldsOf, isAbsent, listOf, textOf } from './loose.ts';
 
@@ -70,6 +70,8 @@ function checkMatch(errors: FieldError[], at: string, match: Fields): void {
   const { port, protocol } = match;
   if (isAbsent(port)) errors.push(required(`${at}.port`));
   else if (!isPort(port)) errors.push(invalid(`${at}.port`, port, 'must be between 1 and 65535, inclusive'));
+  else if (proxyPorts.includes(port))
+    errors.push(invalid(`${at}.port`, port, `must not be a port of the proxy itself: ${proxyPorts.join(', ')}`));
   if (!isAbsent(protocol) && !protocols.some((known) => known === protocol))
     errors.push(notSupported(`${at}.protocol`, protocol, protocols));
 }
