@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const page = readFileSync(join(root, 'docs/threat-model.md'), 'utf8');
-const attackers = ['Tenant', 'Import writer', 'Member', 'Peer', 'DNS client', 'Host user', 'Network'];
+const attackers = ['Tenant', 'Import writer', 'Member', 'Broker admin', 'Peer', 'DNS client', 'Host user', 'Network'];
 
 interface Row {
   readonly attacker: string;

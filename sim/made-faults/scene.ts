@@ -37,7 +37,10 @@ export async function openScene(clusterSetIP: 'derived' | 'allocate' = 'derived'
       return { ...response, headers: { ...response.headers, date } };
     };
   };
-  const member = (id: string) => (id === 'west' ? { clusterSetIP } : {});
+  const member = (id: string) =>
+    id === 'west'
+      ? { clusterSetIP, allowedRanges: ['10.2.0.0/16', '10.101.0.0/16', 'fd00:101::/112'] }
+      : { allowedRanges: ['10.1.0.0/16', '10.100.0.0/16', 'fd00:100::/112'] };
   const set = await new SimClusterSet({ clusters: ['east', 'west'], wrap, member }).start({ namespaces: ['shop'] });
   await exportService(set.home('east').admin, key, { endpoints: ['10.1.0.1'] });
   await exportService(set.home('west').admin, key, { endpoints: ['10.2.0.1'] });

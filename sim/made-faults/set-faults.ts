@@ -284,6 +284,16 @@ export const setFaults: readonly MadeFault[] = [
     mend: ({ set }) => ranges(set, ['10.7.0.0/16', '10.1.0.0/16'], ['10.8.1.0/24', '10.2.0.0/16']),
   },
   {
+    fault: 'a member has no allowed ranges',
+    code: 'PTL0404',
+    says: /1 of 2 clusters: no allowedRanges: east reported none/,
+    doctorExit: 0,
+    // For information: status shows no more than before.
+    statusSays: /^lag: none/,
+    make: ({ set }) => ranges(set, [], ['10.2.0.0/16']),
+    mend: ({ set }) => ranges(set, ['10.1.0.0/16'], ['10.2.0.0/16']),
+  },
+  {
     fault: 'a range of virtual addresses is nearly used up',
     code: 'PTL0402',
     says: /2 of 2 addresses are taken/,

@@ -6,10 +6,11 @@ import { endpointShardType } from '../../src/clusterset/kinds/endpoint-shard.ts'
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
+import { memberRecord } from '../../src/clusterset/membership/member-record.ts';
 import type { Client } from '../../src/kube/client/client.ts';
 import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { leaseType } from '../../src/kube/objects/lease.ts';
-import { serviceType } from '../../src/kube/objects/service.ts';
+import { type Service, serviceType } from '../../src/kube/objects/service.ts';
 import { createNamespace, memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { conditionMessage, eventLines, exportLine, find, importLine, sliceLines } from '../look.ts';
 import { exportService, serviceExport } from '../manifests.ts';
@@ -131,6 +132,54 @@ describe('a lying member', () => {
     );
     await set.time.advance(4_000);
     expect(await sliceLines(set.home('east').admin, key)).toEqual(['mallory: 10.2.0.1 on evil>666']);
+  });
+
+  test('endpoints: in the ranges that the reader joined with, or at its API server -> it imports none of them, whatever the admin allows', async () => {
+    const set = new SimClusterSet({
+      clusters: ['east', 'west', 'mallory'],
+      member: (id) => (id === 'mallory' ? { allowedRanges: ['10.0.0.0/8'] } : {}),
+    });
+    await set.start({ namespaces: ['shop'], agents: [] });
+    const joined = { homeUid: 'u', joinedAt: '', region: '', zone: '', podRanges: ['10.1.0.0/16'] };
+    const record = memberRecord(memberNamespace('east'), { ...joined, serviceRanges: ['10.96.0.0/16'] });
+    await set.broker.admin.create(record.type, record.object);
+    for (const id of ['east', 'west']) {
+      const home = set.home(id).admin;
+      if ((await find(home, serviceType, 'default/kubernetes')) === undefined)
+        await home.create(serviceType, {
+          apiVersion: 'v1',
+          kind: 'Service',
+          metadata: { namespace: 'default', name: 'kubernetes' },
+          spec: { ports: [{ port: 443 }] },
+        } as Service);
+      set.startAgent(id);
+    }
+    const api = (await find<Service>(set.home('west').admin, serviceType, 'default/kubernetes'))?.spec?.clusterIP ?? '';
+    await lie(set, 'mallory', '2026-01-01T00:00:00Z', { endpointShards: 1 });
+    const addresses = ['10.1.0.5', '10.96.0.1', '10.96.7.7', api, '10.6.0.1'];
+    await as(set, 'mallory', (client) =>
+      client.create(endpointShardType, {
+        apiVersion: 'portolan.dev/v1alpha1',
+        kind: 'EndpointShard',
+        metadata: {
+          namespace: memberNamespace('mallory'),
+          name: 'checkout-1',
+          labels: {
+            'multicluster.kubernetes.io/service-name': 'checkout',
+            'portolan.dev/service-namespace': 'shop',
+            'endpointslice.kubernetes.io/managed-by': 'portolan.dev',
+          },
+        },
+        addressType: 'IPv4',
+        endpoints: [...new Set(addresses)].map((address) => ({ addresses: [address] })),
+        ports: [{ name: 'evil', port: 666, protocol: 'TCP' }],
+      } as unknown as EndpointSlice),
+    );
+    await set.time.advance(6_000);
+    expect(await sliceLines(set.home('east').admin, key)).toEqual([`mallory: ${api} 10.6.0.1 on evil>666`]);
+    const [west] = await sliceLines(set.home('west').admin, key);
+    expect(west).toContain('10.6.0.1');
+    expect(west?.split(' ')).not.toContain(api);
   });
 
   // A kind of our own: the broker checks its shape and none of its addresses.

@@ -147,6 +147,13 @@ export const codes = {
       'Two ServiceImports name one address, or one names an address of the clusterset that no AddressClaim gives it. The address is served for the import that its AddressClaim names, and for no other. Somebody who may write ServiceImports may be trying to get the traffic of another namespace.',
     fix: 'Find out who wrote the import that the message names (kubectl get -o yaml shows its managers), and delete it. Grant nobody but agents the right to write ServiceImports.',
   },
+  PTL0404: {
+    title: 'a member may have endpoints at any address',
+    severity: 'info',
+    means:
+      'The Cluster object of a member has no allowedRanges. Other clusters take its endpoints wherever they lie, except at special addresses, in the virtual ranges of the clusterset and in their own ranges: also in the ranges of a third cluster or on the internet.',
+    fix: 'Look at the ranges that the member reported when it joined (portolan status), and confirm them as admin of the clusterset with portolan broker accept ID --ranges, or set spec.allowedRanges of its Cluster. Add the addresses of its load balancers if a federation publishes them.',
+  },
   PTL0501: {
     title: 'a resolver is silent',
     severity: 'error',

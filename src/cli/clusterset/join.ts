@@ -273,7 +273,21 @@ async function refuseAtBroker(broker: Client, { home, token, claims, found }: Jo
   if (problems.length > 0) {
     throw new Error(`cluster ${id} cannot join clusterset ${clusterset}: ${problems.join('; ')}; change one of them`);
   }
-  return [...foundLines(claims, found), ...uncheckedLines(members.filter((member) => member.id !== id))];
+  return [
+    ...foundLines(claims, found),
+    ...uncheckedLines(members.filter((member) => member.id !== id)),
+    ...unconfirmedLines(cluster, claims),
+  ];
+}
+
+/** The member cannot confirm its own ranges. */
+function unconfirmedLines({ metadata, spec }: Cluster, { podRanges, serviceRanges }: JoinRequest['claims']): string[] {
+  if ((spec.allowedRanges ?? []).length > 0) return [];
+  const ranges = [...podRanges, ...serviceRanges].join(', ');
+  if (ranges === '') return [];
+  return [
+    `not confirmed: this cluster has addresses in ${ranges}; the admin of the set limits its endpoints to them with portolan broker accept ${metadata.name} --ranges`,
+  ];
 }
 
 function foundLines({ podRanges, serviceRanges }: JoinRequest['claims'], found: JoinRequest['found']): string[] {

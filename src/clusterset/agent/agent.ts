@@ -22,6 +22,7 @@ import type { AgentContext, Membership } from '../copies/context.ts';
 import { createHomeCopies } from '../copies/home-copies.ts';
 import { LegacyRecords } from '../copies/legacy-records.ts';
 import { type Member, Members } from '../copies/members.ts';
+import { followOwnRanges } from '../copies/own-ranges.ts';
 import { PolicyCopy } from '../copies/policy-copy.ts';
 import { type ClusterProperty, clusterPropertyType } from '../kinds/cluster-property.ts';
 import { type FederatedService, federatedServiceType } from '../kinds/federated-service.ts';
@@ -91,7 +92,7 @@ export function createAgent(options: AgentOptions): Agent {
   const { clusterset, clusterId, namespace } = membership;
   const judging = options.judging ?? judgingRules;
   const members = new Members({ world, log, broker, clusterset, clusterId });
-  const policy = new PolicyCopy({ world, log, broker, members, clusterset: membership.clusterset });
+  const policy = new PolicyCopy({ world, log, broker, members, clusterset, clusterId });
   const views = createInformer<ServiceImport>({ ...atBroker, type: serviceImportType });
   const federated = createInformer<FederatedService>({ ...atBroker, type: federatedServiceType });
   const policies = createInformer<ServiceExportPolicy>({ client: home, world, log, type: serviceExportPolicyType });
@@ -200,7 +201,11 @@ export function createAgent(options: AgentOptions): Agent {
     systemNamespace,
     ...membership,
   });
-  const parts = [copies, members, policy, views, policies, federated, properties, carriers];
+  const ownRanges = followOwnRanges({
+    ...{ world, log, broker, namespace, services: copies.services },
+    onRanges: (ranges) => policy.setOwnRanges(ranges),
+  });
+  const parts = [copies, members, policy, views, policies, federated, properties, carriers, ownRanges];
   const stopping = new AbortController();
   const isRunning = () => !stopping.signal.aborted;
   const { verdict } = context;
@@ -234,6 +239,7 @@ export function createAgent(options: AgentOptions): Agent {
     dnsOptions.nudge();
     members.read(policy.current.layout);
     await patiently(() => members.reads === policy.current.layout);
+    await persistently(() => ownRanges.read());
     await persistently(() => move.check());
     await persistently(() => lease.start());
     await patiently(() => members.hasSynced && legacy.hasSynced);

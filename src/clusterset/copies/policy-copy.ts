@@ -2,6 +2,7 @@
 // policy changes, so that what was planned under them stays valid by identity.
 
 import type { Log } from '../../base/log.ts';
+import { formatRange, type IpRange } from '../../base/net/ip.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
@@ -18,6 +19,8 @@ export interface PolicyCopyOptions {
   readonly broker: Client;
   readonly members: Members;
   readonly clusterset: string;
+  /** This cluster. */
+  readonly clusterId: string;
 }
 
 export class PolicyCopy {
@@ -27,6 +30,7 @@ export class PolicyCopy {
   readonly #handlers = new Set<() => void>();
   #ownAddresses: { cluster: Cluster | undefined; from: AddressRules; addresses: OwnAddresses } | undefined;
   #current: SetPolicy = readSetPolicy(undefined);
+  #ownRanges: readonly IpRange[] = [];
 
   constructor(options: PolicyCopyOptions) {
     this.#options = options;
@@ -67,7 +71,16 @@ export class PolicyCopy {
   }
 
   rulesOf(clusterId: string): AddressRules {
-    return this.#rulesFor(this.#options.members.get(clusterId)?.cluster.spec.allowedRanges ?? []);
+    const allowed = this.#options.members.get(clusterId)?.cluster.spec.allowedRanges ?? [];
+    return this.#rulesFor(allowed, clusterId === this.#options.clusterId ? [] : this.#ownRanges);
+  }
+
+  /** Ranges of this cluster's own pods and services, where no other has endpoints. */
+  setOwnRanges(ranges: readonly IpRange[]): void {
+    if (ranges.map(formatRange).join() === this.#ownRanges.map(formatRange).join()) return;
+    this.#ownRanges = ranges;
+    this.#rulesByRanges.clear();
+    this.#tell();
   }
 
   /** For what the cluster itself publishes. The same object until the policy or the cluster changes. */
@@ -85,11 +98,11 @@ export class PolicyCopy {
     this.#handlers.add(handler);
   }
 
-  #rulesFor(ranges: readonly string[]): AddressRules {
-    const key = ranges.join(' ');
+  #rulesFor(ranges: readonly string[], readerRanges: readonly IpRange[] = []): AddressRules {
+    const key = `${readerRanges.length} ${ranges.join(' ')}`;
     const known = this.#rulesByRanges.get(key);
     if (known !== undefined) return known;
-    const rules = readAddressRules(this.#current.virtualRanges, ranges);
+    const rules = { ...readAddressRules(this.#current.virtualRanges, ranges), readerRanges };
     this.#rulesByRanges.set(key, rules);
     return rules;
   }

@@ -27,6 +27,15 @@ describe('endpoint address', () => {
   for (const [address, why] of Object.entries(refused)) {
     test(`endpoint address: ${address} -> refused as ${why}`, () => expect(refusal(address, rules)).toContain(why));
   }
+  test.each([['10.96.0.1'], ['::ffff:10.96.0.1']])(
+    'endpoint address: %s, in a range of the reader itself -> refused, whatever the admin allows',
+    (address) => {
+      const readerRanges = [parseRange('10.96.0.0/16')!];
+      for (const allowedRanges of [[], [parseRange('10.96.0.0/16')!], [parseRange(address)!]])
+        expect(refusal(address, { ...rules, allowedRanges, readerRanges })).toContain('cluster that reads it');
+      expect(refusal('10.97.0.1', { ...rules, readerRanges })).toBeUndefined();
+    },
+  );
   test('endpoint address: loopback in a part of it that the cluster joined with -> taken, by a range that covers it -> refused', () => {
     const sameMachine = { ...rules, allowedRanges: [parseRange('127.1.0.0/16')!] };
     expect(refusal('127.1.0.9', sameMachine)).toBeUndefined();

@@ -9,6 +9,8 @@ export interface AddressRules {
   readonly virtualRanges: readonly IpRange[];
   /** If not empty, addresses must lie in one of them. */
   readonly allowedRanges: readonly IpRange[];
+  /** Ranges of the reader's own pods and services: there an address of another cluster leads to the reader. No admin allows it. */
+  readonly readerRanges?: readonly IpRange[];
 }
 
 /** Why the address is refused; undefined if it is fine. */
@@ -20,6 +22,8 @@ export function refusal(address: string, rules: AddressRules): string | undefine
     return `${special.what} addresses lead nowhere from another cluster`;
   if (rules.virtualRanges.some((range) => isInRange(unmappedIp(ip), range)))
     return 'it is a virtual address of our own';
+  if (rules.readerRanges?.some((range) => isInRange(unmappedIp(ip), range)))
+    return 'it is in a range of the cluster that reads it';
   if (rules.allowedRanges.length > 0 && !rules.allowedRanges.some((range) => isInRange(ip, range))) {
     return 'it is outside the address ranges of the cluster';
   }

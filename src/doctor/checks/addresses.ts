@@ -55,7 +55,24 @@ export const addressChecks: Checks = {
       return conflict === undefined ? [] : [{ subject: `ServiceImport ${keyOf(object)}`, message: conflict.message }];
     });
   },
+  PTL0404: (facts) => {
+    const set = needSet(facts)?.state;
+    const open = set?.members.filter(({ cluster }) => (cluster.spec.allowedRanges ?? []).length === 0) ?? [];
+    if (set === undefined || open.length === 0) return [];
+    const shown = open.slice(0, membersShown).map(reportedRanges);
+    const more = open.length - shown.length;
+    const message = `no allowedRanges: ${shown.join('; ')}${more === 0 ? '' : `; and ${more} more`}`;
+    return [{ subject: `${open.length} of ${set.members.length} clusters`, message }];
+  },
 };
+
+const membersShown = 5;
+
+/** As the member itself said when it joined; the admin has not confirmed it. */
+function reportedRanges({ id, record }: KnownMember): string {
+  const ranges = [...(record?.podRanges ?? []), ...(record?.serviceRanges ?? [])];
+  return ranges.length === 0 ? `${id} reported none` : `${id} reported ${ranges.join(', ')}`;
+}
 
 function isInOne(address: string, ranges: readonly IpRange[]): boolean {
   const ip = parseIp(address);
