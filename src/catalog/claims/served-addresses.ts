@@ -10,8 +10,8 @@ const rivalsTold = 4;
 
 export class ServedAddresses {
   readonly #claims = new ClaimedAddresses();
-  /** Keys of imports by the address that they name. */
-  readonly #users = new Map<string, Set<string>>();
+  /** Keys of imports by the address that they name; nearly always one. */
+  readonly #users = new Map<string, string | Set<string>>();
   readonly #used = new Map<string, readonly string[]>();
   readonly #onChange: (importKey: string) => void;
 
@@ -26,15 +26,19 @@ export class ServedAddresses {
     if (before.length === addresses.length && before.every((address, index) => address === addresses[index])) return;
     for (const address of before) {
       const users = this.#users.get(address);
-      users?.delete(key);
-      if (users?.size === 0) this.#users.delete(address);
-      else this.#rivalsChanged(address, key);
+      if (users === key) this.#users.delete(address);
+      else if (users instanceof Set) {
+        users.delete(key);
+        if (users.size === 1) this.#users.set(address, [...users][0]!);
+        this.#rivalsChanged(address, key);
+      }
     }
     if (addresses.length === 0) this.#used.delete(key);
     else this.#used.set(key, addresses);
     for (const address of addresses) {
-      const users = this.#users.get(address) ?? new Set();
-      this.#users.set(address, users.add(key));
+      const users = this.#users.get(address);
+      if (users === undefined || users === key) this.#users.set(address, key);
+      else this.#users.set(address, users instanceof Set ? users.add(key) : new Set([users, key]));
       this.#rivalsChanged(address, key);
     }
   }
@@ -47,7 +51,7 @@ export class ServedAddresses {
 
   #othersThan(key: string, address: string): OtherUsers {
     const users = this.#users.get(address);
-    if (users === undefined || users.size === 1) return noOthers;
+    if (!(users instanceof Set)) return noOthers;
     const some: string[] = [];
     for (const other of users) {
       if (other !== key) some.push(other);
@@ -86,12 +90,18 @@ export class ServedAddresses {
   /** Whether an address is used by one or by several is all that counts: with many, one more or less changes nothing. */
   #rivalsChanged(address: string, key: string): void {
     const users = this.#users.get(address);
-    if (users === undefined || users.size > rivalsTold) return;
-    for (const other of users) if (other !== key) this.#onChange(other);
+    if (users instanceof Set && users.size > rivalsTold) return;
+    for (const other of this.#usersOf(address)) if (other !== key) this.#onChange(other);
   }
 
   #changed(address: string | undefined): void {
-    for (const key of this.#users.get(address ?? '') ?? []) this.#onChange(key);
+    for (const key of this.#usersOf(address ?? '')) this.#onChange(key);
+  }
+
+  #usersOf(address: string): readonly string[] {
+    const users = this.#users.get(address);
+    if (users === undefined) return [];
+    return users instanceof Set ? [...users] : [users];
   }
 
   #allChanged(): void {
