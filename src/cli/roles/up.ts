@@ -35,7 +35,11 @@ export function addUpCommand(program: Command, run: (flags: UpFlags) => Promise<
     .command('up')
     .description(verbs.up)
     .option('--data <dir>', 'data folder', '.portolan')
-    .option('--listen <host:port>', 'address of the API; port 0 takes a free one', '127.0.0.1:0')
+    .option(
+      '--listen <host:port>',
+      'address of the API; port 0 takes a free one, and the same after a restart',
+      '127.0.0.1:0',
+    )
     .option(
       '--name <name>',
       'name of this cluster in the kubeconfig (default: its id in the clusterset, else the folder)',

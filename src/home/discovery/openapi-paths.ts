@@ -63,7 +63,7 @@ export function addPaths(paths: Paths, kind: Kind, version: KindVersion): void {
   const place = kind.isNamespaced ? `${root}/namespaces/{namespace}/${kind.plural}` : `${root}/${kind.plural}`;
   const make = operationsOf(kind, version);
   const collection = make.some(verbs, { get: ['list'], post: ['create'], delete: ['deletecollection'] });
-  paths[place] = { ...collection, parameters: kind.isNamespaced ? [namespaceParameter] : [] };
+  paths[place] = kind.isNamespaced ? { ...collection, parameters: [namespaceParameter] } : collection;
   if (kind.isNamespaced && verbs.has('list')) paths[`${root}/${kind.plural}`] = make.some(verbs, { get: ['list'] });
   const parameters = [...(kind.isNamespaced ? [namespaceParameter] : []), nameParameter];
   const item = make.some(verbs, { get: ['get'], put: ['update'], patch: ['patch'], delete: ['delete'] });

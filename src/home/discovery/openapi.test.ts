@@ -39,6 +39,14 @@ function source(initial: readonly Kind[]) {
 
 const atOnce = async () => {};
 
+test('openapi: paths without parameters of their own -> no empty list of them', async () => {
+  const api = createOpenApi(source(builtin), atOnce);
+  const document = await api.document('api/v1');
+  const text = Buffer.concat([...document!.chunks]).toString('utf8');
+  expect(text).toContain('"/api/v1/namespaces"');
+  expect(text).not.toContain('"parameters":[]');
+});
+
 async function documentOf(path: string) {
   const document = await createOpenApi(source([...builtin, custom]), atOnce).document(path);
   return JSON.parse(Buffer.concat(document!.chunks).toString());

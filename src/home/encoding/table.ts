@@ -40,7 +40,7 @@ export function tableOf(
   objects: readonly AnyObject[],
   listMetadata: object,
   options: TableOptions,
-): unknown {
+): object {
   // The rows come last: a long list is made by putting them into a table that has none.
   return {
     kind: 'Table',

@@ -24,7 +24,7 @@ export const namespaceKind: Kind = builtinKind<Namespace>({
     namespace.status.phase ??= 'Active';
   },
   selectableFields: { 'status.phase': phaseOf },
-  behaviour: { admit: async (admission) => admitNamespace(admission) },
+  behaviour: { isMetadataInStatus: true, admit: async (admission) => admitNamespace(admission) },
 });
 
 function phaseOf(namespace: Namespace): string {

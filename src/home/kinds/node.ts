@@ -22,6 +22,7 @@ export const nodeKind: Kind = builtinKind<Node>({
   ],
   applyDefaults: applyNodeDefaults,
   validate: validateNode,
+  behaviour: { isMetadataInStatus: true },
   selectableFields: { 'spec.unschedulable': (node) => String(node.spec?.unschedulable ?? false) },
 });
 

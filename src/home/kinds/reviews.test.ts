@@ -100,6 +100,15 @@ describe('reviews: as resources', () => {
     expect((await admin(`GET ${authorization}/subjectaccessreviews`)).status).toBe(405);
   });
 
+  test('reviews: as a Table -> 406, nothing is evaluated; with JSON beside it -> answered', async () => {
+    const { admin } = await openHomeOfAnn();
+    const table = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+    const path = 'POST /apis/authentication.k8s.io/v1/selfsubjectreviews';
+    const refused = await admin(path, {}, { accept: table });
+    expect([refused.status, refused.body.reason]).toEqual([406, 'NotAcceptable']);
+    expect((await admin(path, {}, { accept: `${table},application/json` })).status).toBe(201);
+  });
+
   test('reviews: asked -> nothing is stored', async () => {
     const { admin, store } = await openHomeOfAnn();
     const revision = store.revision();

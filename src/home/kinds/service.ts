@@ -45,7 +45,7 @@ export function createServiceKind(options: ServiceKindOptions): Kind {
       'spec.clusterIP': (service) => service.spec?.clusterIP ?? '',
       'spec.type': (service) => service.spec?.type ?? '',
     },
-    behaviour: { admit: (admission) => admitService(admission, addresses) },
+    behaviour: { isMetadataInStatus: true, admit: (admission) => admitService(admission, addresses) },
   });
 }
 

@@ -53,6 +53,8 @@ export interface KindBehaviour {
   readonly hasGeneration?: boolean;
   /** An update without a resourceVersion creates the object, and is refused if the object is there. */
   readonly isCreatedByUpdate?: boolean;
+  /** A write of its status may change its labels and annotations too. */
+  readonly isMetadataInStatus?: boolean;
   /** Verbs served; all of them when absent. Reviews serve `create` alone. */
   readonly verbs?: readonly string[];
   /** Called first on what a client sent, before the schema looks at it: brings it into the form the schema describes. */

@@ -6,6 +6,20 @@ import { allowAll, configMap, createTestApi, widgetDefinition, withMethods } fro
 
 const maps = '/api/v1/namespaces/default/configmaps';
 
+describe('options of every request', () => {
+  test.each(['invalid', '5', '1x', 's', '-', '1s1'])('timeout=%s -> 400', async (timeout) => {
+    const { send } = await createTestApi();
+    const { status, body } = await send(`GET ${maps}?timeout=${timeout}`);
+    expect([status, body.reason]).toEqual([400, 'BadRequest']);
+    expect(body.message).toBe(`invalid timeout specified in the request URL - time: invalid duration "${timeout}"`);
+  });
+
+  test.each(['', '0', '1s', '1.5s', '1m30s', '500ms', '.5h'])('timeout=%s -> 200', async (timeout) => {
+    const { send } = await createTestApi();
+    expect((await send(`GET ${maps}?timeout=${timeout}`)).status).toBe(200);
+  });
+});
+
 describe('what is not there', () => {
   test.each([
     ['GET /api/v1/nosuchthings', 404],

@@ -9,7 +9,7 @@ import type { Access, ApiRequest, User } from '../model/access.ts';
 import type { Answer, Call, Engine } from '../model/call.ts';
 import type { Served } from '../model/registry.ts';
 import { parseRoute, type ResourceRoute, type Route } from '../model/route.ts';
-import { asStatusError, forbidden, methodNotAllowed, noSuchResource } from '../model/status-errors.ts';
+import { asStatusError, badRequest, forbidden, methodNotAllowed, noSuchResource } from '../model/status-errors.ts';
 import { create } from '../verbs/create.ts';
 import { remove } from '../verbs/delete.ts';
 import { removeCollection } from '../verbs/delete-collection.ts';
@@ -87,7 +87,8 @@ async function answerResource(
 ): Promise<HttpResponse> {
   const served = engine.registry.find(route.group, route.version, route.plural);
   if (served === undefined || isMisplaced(served, route)) throw noSuchResource();
-  const form = negotiate(request.headers['accept'], resourceForms);
+  if (route.verb !== 'watch') checkTimeout(route.query.get('timeout'));
+  const form = negotiate(request.headers['accept'], served.verbs.has('get') ? resourceForms : reviewForms);
   const call: Call = {
     served,
     namespace: route.namespace,
@@ -116,7 +117,18 @@ async function isAllowed(access: Access, request: ApiRequest, route: ResourceRou
   }
 }
 
+/** Answered and not stored: there are no rows to show. */
+const reviewForms: ReadonlySet<Form['kind']> = new Set(['json']);
 const resourceForms: ReadonlySet<Form['kind']> = new Set(['json', 'table', 'metadata']);
+
+const duration = /^[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$/;
+
+/** How long the client waits. The time that a request may take is bounded here by itself. */
+function checkTimeout(text: string | null): void {
+  if (text === null || text === '' || (text.length < 100 && duration.test(text))) return;
+  const shown = JSON.stringify(text.slice(0, 100));
+  throw badRequest(`invalid timeout specified in the request URL - time: invalid duration ${shown}`);
+}
 
 /** A namespace where the kind has none, or an object without one where it must have one. */
 function isMisplaced(served: Served, route: ResourceRoute): boolean {

@@ -192,7 +192,7 @@ function readinessChecks({ store, waitsFor, audit }: HealthState): Check[] {
 /** Major and minor are those of the Kubernetes API that is spoken here: kubectl compares them with its own. */
 export const versionAnswer = {
   major: '1',
-  minor: '33',
+  minor: '35',
   gitVersion: embeddedGitVersion,
   gitCommit: '',
   gitTreeState: 'clean',

@@ -3,8 +3,9 @@
 // deleted takes the object with it.
 
 import { isSameExcept, isSameJson } from '../../base/json.ts';
-import type { AnyObject } from '../../kube/objects/object.ts';
+import type { AnyObject, ObjectMeta } from '../../kube/objects/object.ts';
 import type { Answer, Call, Engine } from '../model/call.ts';
+import type { KindBehaviour } from '../model/kind.ts';
 import { conflict, notFound, wasModified } from '../model/status-errors.ts';
 import { type Step, stepsOf } from '../model/steps.ts';
 import { encodeStored, objectKey, parseStored } from '../model/stored.ts';
@@ -45,7 +46,8 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
   await step();
   const next = await change.next(parseStored(served, entry), step);
   await step();
-  const after = takeParts(served.version.hasStatus ? change.part : 'all', before, next);
+  const part = served.version.hasStatus ? change.part : 'all';
+  const after = takeParts(part, before, next, served.kind.behaviour);
   checkPreconditions(call, after, before);
   setOnUpdate(after.metadata, before.metadata);
   applyDefaults(served, after);
@@ -81,14 +83,28 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
   }
 }
 
-function takeParts(part: Change['part'], before: AnyObject, next: AnyObject): AnyObject {
+function takeParts(
+  part: Change['part'],
+  before: AnyObject,
+  next: AnyObject,
+  { isMetadataInStatus = false }: KindBehaviour,
+): AnyObject {
   if (part === 'all') return next;
   if (part === 'main') return withStatus(next, before['status']);
   const { resourceVersion, uid, managedFields } = next.metadata;
   const metadata = { ...before.metadata, resourceVersion };
+  if (isMetadataInStatus) takeTexts(metadata, next.metadata);
   if (managedFields !== undefined) metadata.managedFields = managedFields;
   if (uid !== undefined) metadata.uid = uid;
   return withStatus({ ...before, metadata }, next['status']);
+}
+
+/** Labels and annotations; absent ones are removed. */
+function takeTexts(metadata: ObjectMeta, next: ObjectMeta): void {
+  for (const name of ['labels', 'annotations'] as const) {
+    if (next[name] === undefined) delete metadata[name];
+    else metadata[name] = next[name];
+  }
 }
 
 function withStatus(object: AnyObject, status: unknown): AnyObject {

@@ -10,6 +10,38 @@ async function withWidget(): Promise<TestApi> {
   return api;
 }
 
+describe('status', () => {
+  test.each([
+    ['/api/v1/namespaces', 'default', { phase: 'Active' }],
+    ['/api/v1/nodes', 'n', { phase: 'Running' }],
+    ['/api/v1/namespaces/default/services', 's', { loadBalancer: {} }],
+  ])(
+    'status of %s: patched or put with annotations and labels -> both are kept, spec is not touched',
+    async (path, name, status) => {
+      const { ok } = await createTestApi();
+      if (name === 'n') await ok(`POST ${path}`, { metadata: { name } });
+      if (name === 's') await ok(`POST ${path}`, { metadata: { name }, spec: { ports: [{ port: 80 }] } });
+      const patch = { metadata: { annotations: { a: '1' }, labels: { l: '1' } }, spec: { x: 'y' }, status };
+      const patched = await ok(`PATCH ${path}/${name}/status`, patch, {
+        'content-type': 'application/merge-patch+json',
+      });
+      expect(patched.metadata).toMatchObject({ annotations: { a: '1' }, labels: { l: '1' } });
+      expect(patched.spec?.x).toBeUndefined();
+      const { annotations: _annotations, ...metadata } = patched.metadata;
+      const put = await ok(`PUT ${path}/${name}/status`, { ...patched, metadata });
+      expect(put.metadata.annotations).toBeUndefined();
+      expect(put.metadata.uid).toBe(patched.metadata.uid);
+    },
+  );
+
+  test('status of a custom kind: patched with annotations -> they are not, as in Kubernetes', async () => {
+    const { ok } = await withWidget();
+    const body = { metadata: { annotations: { a: '1' } }, status: { phase: 'x' } };
+    const patched = await ok(`PATCH ${widgets}/w/status`, body, { 'content-type': 'application/merge-patch+json' });
+    expect(patched.metadata.annotations).toBeUndefined();
+  });
+});
+
 describe('update', () => {
   test('with the current resourceVersion -> replaced; with an old one -> 409 Conflict', async () => {
     const { ok, send } = await createTestApi();

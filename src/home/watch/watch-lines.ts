@@ -1,6 +1,7 @@
 // One line of a watch stream, in the form the watcher has asked for. Lines of plain objects are stored bytes between an
 // opening and a closing; a line is made once for all watchers that want the same.
 
+import type { AnyObject } from '../../kube/objects/object.ts';
 import type { Form } from '../encoding/negotiate.ts';
 import { encodeJson } from '../encoding/respond.ts';
 import { type IncludeObject, metadataOf, tableOf } from '../encoding/table.ts';
@@ -17,17 +18,24 @@ export interface LineForm {
   readonly form: Form;
   readonly includeObject: IncludeObject;
   nowMs(): number;
+  /** Whether a line of this watch has named the columns of its table. */
+  hasColumns: boolean;
 }
 
 export function eventLine(memo: EventMemo, how: LineForm, type: EventType, event: StoreEvent): Uint8Array {
   const { form, served, includeObject } = how;
   const name =
-    form.kind === 'json' ? type + served.apiVersion : `${type} ${served.apiVersion} ${form.kind} ${includeObject}`;
-  return memo.bytes(event, name, () => {
+    form.kind === 'json'
+      ? type + served.apiVersion
+      : `${type} ${served.apiVersion} ${form.kind} ${includeObject} ${how.hasColumns}`;
+  const line = memo.bytes(event, name, () => {
     // A deleted object is shown in its last state, at the revision of its deletion.
     const value = type === 'DELETED' ? event.previous!.value : event.entry!.value;
     return storedLine(how, type, { value, revision: event.revision });
   });
+  // Another watch may have made it.
+  how.hasColumns = true;
+  return line;
 }
 
 export function storedLine(how: LineForm, type: EventType, stored: Stored): Buffer {
@@ -35,8 +43,8 @@ export function storedLine(how: LineForm, type: EventType, stored: Stored): Buff
   if (form.kind !== 'table' && form.kind !== 'metadata') return encodeEvent(type, served, stored);
   const object = parseStored(served, stored);
   if (form.kind === 'metadata') return encodeLine(type, metadataOf(object, form.version));
-  const options = { version: form.version, includeObject: how.includeObject, nowMs: how.nowMs() };
-  return encodeLine(type, tableOf(served, [object], { resourceVersion: object.metadata.resourceVersion }, options));
+  const { resourceVersion } = object.metadata;
+  return encodeLine(type, tableLine(how, [object], { resourceVersion }, form.version));
 }
 
 /** Says that everything up to a revision has been sent, and with `isInitialEnd` that this was all there is. */
@@ -44,15 +52,21 @@ export function bookmarkLine(how: LineForm, revision: number, isInitialEnd: bool
   const annotations = isInitialEnd ? { 'k8s.io/initial-events-end': 'true' } : undefined;
   const metadata = { resourceVersion: String(revision), creationTimestamp: null, ...(annotations && { annotations }) };
   const { form, served } = how;
-  if (form.kind === 'table') {
-    const options = { version: form.version, includeObject: how.includeObject, nowMs: how.nowMs() };
-    return encodeLine('BOOKMARK', tableOf(served, [], metadata, options));
-  }
+  if (form.kind === 'table') return encodeLine('BOOKMARK', tableLine(how, [], metadata, form.version));
   if (form.kind === 'metadata') {
     const apiVersion = `meta.k8s.io/${form.version}`;
     return encodeLine('BOOKMARK', { kind: 'PartialObjectMetadata', apiVersion, metadata });
   }
   return encodeLine('BOOKMARK', { kind: served.kind.kind, apiVersion: served.apiVersion, metadata });
+}
+
+/** Columns are named once in a watch, as in Kubernetes. */
+function tableLine(how: LineForm, objects: readonly AnyObject[], metadata: object, version: string): unknown {
+  const options = { version, includeObject: how.includeObject, nowMs: how.nowMs() };
+  const table = tableOf(how.served, objects, metadata, options);
+  const line = how.hasColumns ? { ...table, columnDefinitions: null } : table;
+  how.hasColumns = true;
+  return line;
 }
 
 export function errorLine(error: StatusError): Buffer {

@@ -228,11 +228,29 @@ describe('watch', () => {
       ['DELETED', 'Table', 1],
       ['BOOKMARK', 'Table', 0],
     ]);
+    // The columns are named once.
+    const names = watch.events.map(({ object }) => object.columnDefinitions?.map(({ name }: { name: string }) => name));
+    expect(names).toEqual([['Name', 'Data', 'Age'], undefined, undefined]);
+    expect(watch.events[1].object.columnDefinitions).toBeNull();
     expect(watch.events[0].object.rows[0]).toMatchObject({
       cells: ['a', 1, '0s'],
       object: { metadata: { name: 'a' } },
     });
     expect(watch.events[1].object.rows[0].object.metadata.resourceVersion).toBe(String(api.store.revision()));
+  });
+
+  test('as Table, several watches that begin at different events -> each names the columns in its first', async () => {
+    const api = await createTestApi();
+    const accept = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+    const first = (await api.watch(`${maps}?watch=true`, accept)).read();
+    await api.ok(`POST ${maps}`, configMap('a'));
+    const from = api.store.revision();
+    const second = (await api.watch(`${maps}?watch=true&resourceVersion=${from}`, accept)).read();
+    await settle();
+    await api.ok(`POST ${maps}`, configMap('b'));
+    await settle();
+    const hasColumns = (watch: typeof first) => watch.events.map(({ object }) => object.columnDefinitions !== null);
+    expect([hasColumns(first), hasColumns(second)]).toEqual([[true, false], [true]]);
   });
 
   test('as PartialObjectMetadata -> metadata alone', async () => {

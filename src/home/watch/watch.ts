@@ -30,6 +30,7 @@ export async function watch(engine: Engine, call: Call, form: Form): Promise<Ans
       form,
       includeObject: parseIncludeObject(call.query),
       nowMs: () => engine.world.clock.wallMs(),
+      hasColumns: false,
     },
     isInitialWanted,
     afterRevision: isFromNow ? engine.store.revision() : options.revision!,

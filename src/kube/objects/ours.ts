@@ -19,7 +19,7 @@ export const stubZonesName = 'portolan-stub-zones';
 const embeddedVersion = '-portolan';
 
 /** As `GET /version` of the embedded home answers it. */
-export const embeddedGitVersion = `v1.33.0${embeddedVersion}`;
+export const embeddedGitVersion = `v1.35.0${embeddedVersion}`;
 
 export function isEmbeddedHome({ gitVersion }: { readonly gitVersion?: unknown }): boolean {
   return typeof gitVersion === 'string' && gitVersion.endsWith(embeddedVersion);

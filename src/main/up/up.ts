@@ -25,6 +25,7 @@ import { type Home, homeNameOf, startHome } from '../home.ts';
 import { ownAddresses, ownZones } from '../peering/own-names.ts';
 import { processLog, untilStopped, withParts } from '../process.ts';
 import { readSnapshotKey } from '../snapshot/key-file.ts';
+import { keptListen } from './kept-port.ts';
 import { followMembership } from './member-parts.ts';
 import { startPage } from './page.ts';
 import { upScreen } from './screen.ts';
@@ -69,8 +70,9 @@ export async function runUp(flags: UpFlags): Promise<void> {
 async function startAll(hands: Hands, config: UpConfig, flags: UpFlags): Promise<Home> {
   const { world, log, host, parts, directory, say } = hands;
   const isReachable = !isLoopbackHost(config.listen.host);
+  const listen = await keptListen(world, directory, config);
   const home = await startHome({
-    ...{ world, log, directory, listen: config.listen, name: flags.name ?? config.token?.clusterId },
+    ...{ world, log, directory, listen, name: flags.name ?? config.token?.clusterId },
     snapshots: flags.snapshots,
     snapshotKey: await readSnapshotKey(host, flags.snapshotKeyFile, '--snapshot-key-file'),
     ...(isReachable && config.advertise !== undefined ? { advertise: config.advertise } : {}),
