@@ -141,10 +141,13 @@ describeWith(['kubectl', 'dig', 'envoy'], 'portolan up', () => {
     expect(status.out).toContain('this cluster is west');
   });
 
-  test('stopped and started by the same command -> exit code 0, still the same member', async () => {
+  test('stopped and started by the same command -> exit code 0, still the same member at the same address', async () => {
+    const server = /server: (\S+)/.exec(readFileSync(kubeconfigOf('west'), 'utf8'))![1];
     expect(await west.stop()).toBe(0);
     expect(west.err()).toBe('');
     west = await up(westArgs, westToken);
+    // Its port is the one that others know.
+    expect(readFileSync(kubeconfigOf('west'), 'utf8')).toContain(`server: ${server}\n`);
     expect(west.out()).toContain('join     this cluster is west in clusterset prod already');
   });
 

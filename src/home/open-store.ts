@@ -21,21 +21,29 @@ export interface StoreOptions {
 export interface SqliteStoreOptions extends StoreOptions {
   /** The database file; its directory is made if it is not there. */
   readonly path: string;
+  /** Values below this key are JSON: a store with one that is not cannot be opened. */
+  readonly jsonBelow?: string;
   /** The database takes no more pages of 4096 bytes than this, as if the disk were full. */
   readonly pagesMax?: number;
 }
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<LogStore> {
-  const { world, log = silentLog, path, pagesMax } = options;
+  const { world, log = silentLog, path, jsonBelow, pagesMax } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const { journal, floor } = await SqliteJournal.open({
     path,
+    jsonBelow,
     pagesMax,
     logBytesMax: logBytesMax(limits),
     freeBytesMax: freeBytesMax(limits),
   });
   const loader = new Loader(floor);
-  await journal.readAll((row) => loader.add(row));
+  try {
+    await journal.readAll((row) => loader.add(row));
+  } catch (error) {
+    await journal.close();
+    throw error;
+  }
   return createStore(options, { world, log, journal, limits, loaded: loader.finish() });
 }
 

@@ -20,6 +20,7 @@ import { bundledDefinitions } from '../home/definitions/bundled.ts';
 import { type ApiServer, serve } from '../home/edge/server.ts';
 import { customResourceDefinitionKind } from '../home/kinds/custom-resource-definition.ts';
 import { builtinKinds, securityKinds } from '../home/kinds/index.ts';
+import { registryRoot } from '../home/model/kind.ts';
 import { openSqliteStore } from '../home/open-store.ts';
 import { watchAuthority } from '../home/security/authority-end.ts';
 import { ensureBootstrap } from '../home/security/bootstrap.ts';
@@ -85,7 +86,8 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   const limits = options.historyMs === undefined ? {} : { historyMs: options.historyMs };
   refuseDuringRestore(directory);
   if (finishRestore(directory)) log.warn('went on with a restore that was interrupted');
-  const store = await openSqliteStore({ world, log, path: `${directory}/store/facts.db`, limits, metrics });
+  const path = `${directory}/store/facts.db`;
+  const store = await openSqliteStore({ world, log, path, jsonBelow: registryRoot, limits, metrics });
   parts.add('store', () => store.close());
   const extra = [...(options.advertise === undefined ? [] : [options.advertise.host]), ...(options.extraHosts ?? [])];
   const hosts = servingHosts({ host: listen.host, hostname: hostname(), extra });

@@ -10,6 +10,8 @@ export interface DatabaseOptions {
   readonly logBytesMax: number;
   /** Free pages beyond this are given back to the file system. */
   readonly freeBytesMax: number;
+  /** Values below this key are JSON, and one that is not is refused when the rows are read; not looked at if absent. */
+  readonly jsonBelow?: string | undefined;
   /** The database takes no more pages than this: a disk that is full early, for tests. */
   readonly pagesMax?: number;
 }

@@ -80,6 +80,24 @@ describe('sqlite store: restarts', () => {
 });
 
 describe('sqlite store: refusals', () => {
+  test('one record below the root of objects is not JSON -> refused with its key; elsewhere, deep or deleted -> opened', async () => {
+    const path = join(newDirectory(), 'store.db');
+    const first = await open({ path });
+    await put(first, '/registry/core/configmaps/x/good', '{"metadata":{"name":"é"}}');
+    await put(first, '/registry/core/configmaps/x/deep', `${'['.repeat(3000)}${']'.repeat(3000)}`);
+    await put(first, '/addresses/10.0.0.1', 'no JSON');
+    await commit(first, { writes: [{ key: '/registry/core/configmaps/x/good' }] });
+    await first.close();
+    await (await open({ path, jsonBelow: '/registry/' })).close();
+    const second = await open({ path });
+    await put(second, '/registry/core/configmaps/x/bad', '{"metadata":{"name":"bad"');
+    await second.close();
+    const refused = openSqliteStore({ world: new TestWorld().world, path, jsonBelow: '/registry/' });
+    await expect(refused).rejects.toThrow(/the record "\/registry\/core\/configmaps\/x\/bad" \(row \d+\) is not JSON/);
+    // It was let go: another can have it.
+    await open({ path });
+  });
+
   test('somebody has it open -> refused and told so; the one that has it is not harmed', async () => {
     const path = join(newDirectory(), 'store.db');
     const first = await open({ path });
