@@ -83,6 +83,20 @@ export const partFaults: readonly MadeFault[] = [
     ...silentPart('authority'),
   },
   {
+    fault: 'the authority of a federation is frozen',
+    code: 'PTL0505',
+    says: /Federation prod\/world: its authority has not reported for/,
+    doctorExit: 7,
+    conditions: {
+      of: { at: 'broker', type: federationType, ref: federation.metadata },
+      note: 'written by the authority: status.authority.renewTime shows how old it is',
+    },
+    ...objectThere('broker', federationType, federation, {
+      authority: { renewTime: '2026-01-01T00:00:01Z' },
+      conditions: [condition('Ready', 'True', 'Ready')],
+    }),
+  },
+  {
     fault: 'no authority for a federation',
     code: 'PTL0505',
     says: /no authority has written its status/,

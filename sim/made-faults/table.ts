@@ -17,8 +17,31 @@ stand for times. The next step of each code is in [codes.md](codes.md), and behi
 | --- | --- | --- | --- |
 `;
 
-export function faultTable(rows: readonly FaultRow[]): string {
-  return head + rows.map(rowText).join('');
+export interface SilenceRow {
+  readonly what: string;
+  /** From the fault to the start of the first command that tells it. */
+  readonly statusSeconds: number;
+  /** To the condition that does; undefined where there is none. */
+  readonly conditionSeconds: number | undefined;
+}
+
+const silenceHead = `
+## How soon silence is told
+
+A part that is frozen keeps its connections and answers nothing. Measured in the same simulation, with the default times of a
+clusterset and up to 50 clusters ([more take longer](decisions/0122-silence-is-shown-before-it-counts.md)), looking every
+second.
+
+| silent | \`portolan status\` tells after | conditions tell after |
+| --- | --- | --- |
+`;
+
+export function faultTable(rows: readonly FaultRow[], silences: readonly SilenceRow[]): string {
+  return head + rows.map(rowText).join('') + silenceHead + silences.map(silenceText).join('');
+}
+
+function silenceText({ what, statusSeconds, conditionSeconds }: SilenceRow): string {
+  return `| ${what} | ${statusSeconds} s | ${conditionSeconds === undefined ? '-' : `${conditionSeconds} s`} |\n`;
 }
 
 function rowText({ fault, status, doctor, conditions }: FaultRow): string {

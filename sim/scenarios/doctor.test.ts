@@ -19,7 +19,8 @@ import type { Watched } from '../made-faults/fault.ts';
 import { partFaults } from '../made-faults/part-faults.ts';
 import { openScene, partLease, type Scene } from '../made-faults/scene.ts';
 import { setFaults } from '../made-faults/set-faults.ts';
-import { type FaultRow, faultTable } from '../made-faults/table.ts';
+import { isConditionOld, silences } from '../made-faults/silences.ts';
+import { type FaultRow, faultTable, type SilenceRow } from '../made-faults/table.ts';
 import { service, serviceExport } from '../manifests.ts';
 
 const faults = [...setFaults, ...partFaults];
@@ -65,6 +66,7 @@ test('doctor, status: nothing is wrong -> no finding, everything was checked, ex
 });
 
 const rows: FaultRow[] = [];
+const silenceRows: SilenceRow[] = [];
 
 describe('a fault made on purpose -> status and doctor show its code and the next step, conditions too; mended -> gone', () => {
   test.each(faults.map((one) => [`${one.code} ${one.fault}`, one] as const))('%s', async (_name, one) => {
@@ -101,11 +103,35 @@ describe('a fault made on purpose -> status and doctor show its code and the nex
       expect(await conditionsOf(scene, one.conditions.of)).not.toMatch(one.conditions.are);
   });
 
+  test.each(silences.map((one) => [one.what, one] as const))(
+    '%s -> status tells within 15 s, conditions too',
+    async (_name, one) => {
+      const scene = await openScene();
+      const { set } = scene;
+      await one.make(scene);
+      const madeMs = set.time.nowMs;
+      const seconds = (ms: number) => Math.round((ms - madeMs) / 1000);
+      let statusSeconds: number | undefined;
+      let conditionSeconds: number | undefined;
+      const isTold = () => statusSeconds !== undefined && (conditionSeconds !== undefined || !one.hasCondition);
+      while (!isTold() && set.time.nowMs < madeMs + 60_000) {
+        await set.time.advance(1_000);
+        const askedMs = set.time.nowMs;
+        if (one.hasCondition && (await isConditionOld(scene))) conditionSeconds ??= seconds(askedMs);
+        // A command that waits for a frozen broker takes its time too, in which conditions are not looked at.
+        if (statusSeconds === undefined && one.says.test((await status(scene)).text)) statusSeconds = seconds(askedMs);
+      }
+      expect(statusSeconds).toBeLessThanOrEqual(15);
+      if (one.hasCondition) expect(conditionSeconds).toBeLessThanOrEqual(15);
+      silenceRows.push({ what: one.what, statusSeconds: statusSeconds!, conditionSeconds });
+    },
+  );
+
   test('docs/faults.md: -> has at least 25 faults, as they were seen (vitest -u writes it)', async () => {
     // A run of some faults only has not seen the others.
-    if (rows.length < faults.length) return;
+    if (rows.length < faults.length || silenceRows.length < silences.length) return;
     expect(rows.length).toBeGreaterThanOrEqual(25);
-    await expect(faultTable(rows)).toMatchFileSnapshot(join(import.meta.dirname, '../../docs/faults.md'));
+    await expect(faultTable(rows, silenceRows)).toMatchFileSnapshot(join(import.meta.dirname, '../../docs/faults.md'));
   });
 });
 

@@ -5,10 +5,11 @@ import { isSameJson } from '../base/json.ts';
 import { errorText, type Log } from '../base/log.ts';
 import { createQueue } from '../base/queue.ts';
 import type { World } from '../base/world.ts';
+import type { Cluster } from '../clusterset/kinds/cluster.ts';
 import type { Client } from '../kube/client/client.ts';
 import type { InformerReader } from '../kube/controller/informer.ts';
 import { type WantedCondition, withConditions } from '../kube/objects/conditions.ts';
-import { type Federation, type FederationStatus, federationType } from './kinds/federation.ts';
+import { authorityRenewMs, type Federation, type FederationStatus, federationType } from './kinds/federation.ts';
 import type { FederationShardSet } from './rules/shard-set.ts';
 
 export interface FederationStatusOptions {
@@ -18,6 +19,7 @@ export interface FederationStatusOptions {
   readonly clusterset: string;
   readonly federation: string;
   readonly federations: InformerReader<Federation>;
+  readonly clusters: InformerReader<Cluster>;
   readonly shards: FederationShardSet;
   readonly stubZones: () => NonNullable<FederationStatus['stubZones']>;
   /** Base64 of PEM; undefined if members are given it in another way. */
@@ -65,10 +67,17 @@ export function runFederationStatus(options: FederationStatusOptions): Federatio
   });
   const nudge = () => queue.addAfter(key, gatherMs);
   const unsubscribes = [shards.onChange(nudge), federations.on((changed) => (changed === key ? nudge() : undefined))];
+  const renewMs = () => authorityRenewMs(options.clusters.size);
+  let timer = world.timers.after(renewMs(), renew);
+  function renew(): void {
+    queue.add(key);
+    timer = world.timers.after(renewMs(), renew);
+  }
   queue.start();
   return {
     nudge,
     stop: () => {
+      timer.cancel();
       for (const unsubscribe of unsubscribes) unsubscribe();
       return queue.stop();
     },
@@ -82,11 +91,18 @@ function statusOf(present: Federation, options: FederationStatusOptions): Federa
   const publicRecords = options.publicRecords();
   const { generation } = present.metadata;
   const now = `${new Date(options.world.clock.wallMs()).toISOString().slice(0, 19)}Z`;
+  const renewed = present.status?.authority?.renewTime;
+  const renewedAgoMs = options.world.clock.wallMs() - Date.parse(renewed ?? '');
+  // A moment less than the period: the timer that asks for a renewal may be early.
+  const isRecent = Math.abs(renewedAgoMs) < 0.8 * authorityRenewMs(options.clusters.size);
   const stamp = { now, observedGeneration: generation };
   return {
     services: services.size,
     publicRecords,
-    ...(options.caBundle === undefined ? {} : { authority: { caBundle: options.caBundle } }),
+    authority: {
+      ...(options.caBundle === undefined ? {} : { caBundle: options.caBundle }),
+      renewTime: isRecent ? renewed : now,
+    },
     stubZones,
     observedGeneration: generation,
     conditions: [...withConditions(present.status?.conditions, [readiness(stubZones, options)], stamp)],
@@ -109,8 +125,11 @@ function readiness(
     const each = waiting.map(({ cluster, message }) => (message === undefined ? cluster : `${cluster} (${message})`));
     return notReady('StubZonesPending', `resolvers do not know this federation yet: ${each.join(', ')}`);
   }
-  return { type: 'Ready', status: 'True', reason: 'Ready', message: 'the authority answers and the resolvers know it' };
+  return { type: 'Ready', status: 'True', reason: 'Ready', message: ready };
 }
+
+/** Nobody is left to withdraw it when the authority stops, so it does not say that the authority answers. */
+const ready = 'the resolvers know the authority, which renews status.authority.renewTime while it runs';
 
 function notReady(reason: string, message: string): WantedCondition {
   return { type: 'Ready', status: 'False', reason, message };

@@ -10,7 +10,7 @@ import type { Client } from '../kube/client/client.ts';
 import type { InformerReader } from '../kube/controller/informer.ts';
 import { isNotFound } from '../kube/objects/api-error.ts';
 import { type Secret, secretType } from '../kube/objects/secret.ts';
-import type { Federation } from './kinds/federation.ts';
+import { type Federation, isSameSpec } from './kinds/federation.ts';
 import { addressOf } from './rules/poster.ts';
 import { tsigKeyOf } from './rules/tsig-secret.ts';
 
@@ -116,8 +116,8 @@ export function followTrust(options: FollowTrustOptions): FollowedTrust {
     });
   }
 
-  const unsubscribe = federations.on((key, next) => {
-    if (key === federationKey && next !== undefined) look();
+  const unsubscribe = federations.on((key, next, previous) => {
+    if (key === federationKey && next !== undefined && !isSameSpec(next, previous)) look();
   });
   return {
     problem: () => problem,

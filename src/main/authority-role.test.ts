@@ -280,7 +280,7 @@ describe('an authority that leads', () => {
     await sim.time.until(() => serversOf('east') === '10.0.0.99', { withinMs: 5000 });
   });
 
-  test('services come and go -> counted in the status; nothing changes -> nothing is written', async () => {
+  test('services come and go -> counted in the status; nothing changes -> nothing but the time is written', async () => {
     const { sim, join, share, start, federation, statusIs, startResolver } = await setUp();
     await startResolver('east');
     await join('east');
@@ -289,9 +289,15 @@ describe('an authority that leads', () => {
     await statusIs((status) => status?.services === 1 && status.conditions?.[0]?.status === 'True');
     await share('east', 'cart');
     await statusIs((status) => status?.services === 2);
-    const before = (await federation()).metadata.resourceVersion;
+    const before = await federation();
     await sim.time.advance(60_000);
-    expect((await federation()).metadata.resourceVersion).toBe(before);
+    const { status, metadata } = await federation();
+    const agoMs = Date.parse('2026-01-01T00:00:00Z') + sim.time.nowMs - Date.parse(status?.authority?.renewTime ?? '');
+    expect(agoMs).toBeLessThanOrEqual(7_000);
+    expect({ ...status, authority: undefined }).toEqual({ ...before.status, authority: undefined });
+    // Its Lease as the leader is renewed every two seconds too.
+    const writes = Number(metadata.resourceVersion) - Number(before.metadata.resourceVersion);
+    expect(writes).toBeLessThanOrEqual(60 / 5 + 60 / 2 + 2);
   });
 
   const keySecret = (name: string, key: string, fill: number) => {

@@ -1,7 +1,10 @@
 // Checks of names: resolvers report and answer as the objects say, and federations are known to them. Pure.
 
+import { formatElapsed } from '../../base/text/elapsed.ts';
 import type { ServiceShardSpec } from '../../clusterset/kinds/service-shard.ts';
-import { conditionOf } from '../../kube/objects/conditions.ts';
+import { overdueMs } from '../../clusterset/rules/leases/heartbeat-rate.ts';
+import { authorityRenewMs, type Federation } from '../../federation/kinds/federation.ts';
+import { conditionOf, formatTime } from '../../kube/objects/conditions.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import type { Checks, Found } from '../diagnosis.ts';
 import { type ClusterFacts, each, need, needSet } from '../facts.ts';
@@ -54,6 +57,7 @@ export const dnsChecks: Checks = {
     ...need(facts.federations)
       .filter(({ status }) => conditionOf(status?.conditions, 'Ready') === undefined)
       .map((one) => ({ subject: `Federation ${keyOf(one)}`, message: 'no authority has written its status' })),
+    ...need(facts.federations).flatMap((one) => silentAuthority(one, facts)),
   ],
   PTL0507: unreachableShards,
   PTL0506: ({ resolvers }) =>
@@ -61,3 +65,15 @@ export const dnsChecks: Checks = {
       copyProblem === '' ? [] : [{ subject: resolver, message: `its names are not copied to disk: ${copyProblem}` }],
     ),
 };
+
+/** By what its leading one writes to the Federation, which every member may read. */
+function silentAuthority(federation: Federation, facts: ClusterFacts): Found[] {
+  const renewedMs = Date.parse(federation.status?.authority?.renewTime ?? '');
+  const agoMs = facts.nowMs - renewedMs;
+  const members =
+    'value' in facts.broker && facts.broker.value.kind === 'answers' ? facts.broker.value.set.state.members : [];
+  const renewMs = authorityRenewMs(members.length);
+  if (Number.isNaN(renewedMs) || agoMs <= overdueMs({ renewMs, leaseMs: Number.POSITIVE_INFINITY })) return [];
+  const message = `its authority has not reported for ${formatElapsed(agoMs)}`;
+  return [{ subject: `Federation ${keyOf(federation)}`, message, since: formatTime(renewedMs) }];
+}

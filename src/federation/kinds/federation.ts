@@ -1,5 +1,6 @@
 // Federation: federated DNS of a clusterset, at the broker in the namespace of the set.
 
+import { isSameJson } from '../../base/json.ts';
 import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 
 export const federationType: ResourceType = {
@@ -47,9 +48,23 @@ export interface FederationPublicDns {
 export interface FederationStatus {
   services?: number;
   publicRecords?: number;
-  /** Base64 of PEM: by it resolvers know the authority that posts the stub zone. */
-  authority?: { caBundle: string };
+  authority?: {
+    /** Base64 of PEM: by it resolvers know the authority that posts the stub zone. */
+    caBundle?: string;
+    /** RFC 3339: the leading authority writes it again and again while it runs. */
+    renewTime?: string;
+  };
   stubZones?: { cluster: string; state: 'Pending' | 'Posted' | 'Failed'; endpoint?: string; message?: string }[];
   observedGeneration?: number;
   conditions?: Condition[];
+}
+
+/** How often the leading authority renews: each renewal is an event for every member, together at most ten a second. */
+export function authorityRenewMs(memberCount: number): number {
+  return Math.max(5_000, memberCount * 100);
+}
+
+/** Whether nothing but the status may have changed. */
+export function isSameSpec(one: Federation | undefined, other: Federation | undefined): boolean {
+  return one !== undefined && other !== undefined && isSameJson(one.spec ?? {}, other.spec ?? {});
 }

@@ -9,7 +9,7 @@ import type { Client } from '../../kube/client/client.ts';
 import type { InformerReader } from '../../kube/controller/informer.ts';
 import { Notes } from '../../kube/controller/notes.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
-import type { Federation, FederationPublicDns } from '../kinds/federation.ts';
+import { type Federation, type FederationPublicDns, isSameSpec } from '../kinds/federation.ts';
 import { publishedNotesName } from '../rules/broker-names.ts';
 import type { FederationShardSet } from '../rules/shard-set.ts';
 import { tsigKeyOf } from '../rules/tsig-secret.ts';
@@ -191,7 +191,9 @@ export function publishFederation(options: FederationPublisherOptions): Federati
   }
 
   const unsubscribes = [
-    federations.on((changed) => (changed === key ? later(0) : undefined)),
+    federations.on((changed, next, previous) => {
+      if (changed === key && !isSameSpec(next, previous)) later(0);
+    }),
     shards.onChange(() => later(gatherMs)),
     clusters.on(() => later(gatherMs)),
   ];

@@ -18,7 +18,7 @@ import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type InformerReader } from '../../kube/controller/informer.ts';
 import type { Lease } from '../../kube/objects/lease.ts';
-import { type Federation, federationType } from '../kinds/federation.ts';
+import { type Federation, federationType, isSameSpec } from '../kinds/federation.ts';
 import { type FederationSink, federatedShard } from '../rules/record.ts';
 
 export interface AttachFederationOptions {
@@ -109,7 +109,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   }
 
   federations.on((_key, next, previous) => {
-    if ((next ?? previous)?.metadata.name !== options.federation) return;
+    if ((next ?? previous)?.metadata.name !== options.federation || isSameSpec(next, previous)) return;
     if (next) sink.setPolicy(options.federation, next.spec?.policy ?? 'ordered');
     publishAll();
   });

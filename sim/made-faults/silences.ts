@@ -1,0 +1,79 @@
+// Parts that fall silent, killed or frozen with their connections kept, and how soon a person at west is told. The time counts
+// from the fault to the start of the first command that tells, and to the first condition that does.
+
+import { type ServiceExport, serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { federationType } from '../../src/federation/kinds/federation.ts';
+import { conditionOf } from '../../src/kube/objects/conditions.ts';
+import { setName } from '../clusterset.ts';
+import { ref, type Scene } from './scene.ts';
+
+export interface Silence {
+  readonly what: string;
+  /** A line of status that tells it. */
+  readonly says: RegExp;
+  readonly hasCondition?: boolean;
+  readonly make: (scene: Scene) => Promise<void> | void;
+}
+
+const cut = ({ set }: Scene, from: string, to: string) =>
+  set.simulation.network.setLink(from, set.home(to).url, 'silent');
+
+export const silences: readonly Silence[] = [
+  {
+    what: 'the home of another cluster is killed',
+    says: /PTL0207 home of cluster east/,
+    make: ({ set }) => set.home('east').kill(),
+  },
+  {
+    what: 'the home of another cluster is frozen',
+    says: /PTL0207 home of cluster east/,
+    make: (scene) => cut(scene, 'agent-east', 'east'),
+  },
+  {
+    what: 'the home of this cluster is frozen',
+    says: /no answer within|does not answer/,
+    make: (scene) => cut(scene, 'agent-west', 'west'),
+  },
+  { what: 'the broker is killed', says: /PTL0201/, hasCondition: true, make: ({ set }) => set.broker.kill() },
+  {
+    what: 'the broker is frozen',
+    says: /PTL0201/,
+    hasCondition: true,
+    make: (scene) => {
+      for (const from of ['agent-east', 'agent-west']) cut(scene, from, 'broker');
+    },
+  },
+  {
+    what: 'the agent of another cluster is frozen',
+    says: /PTL0202 agent of cluster east/,
+    make: ({ set }) => set.killAgent('east'),
+  },
+  {
+    what: 'the link of another cluster to the broker is cut',
+    says: /PTL0202 agent of cluster east/,
+    make: (scene) => cut(scene, 'agent-east', 'broker'),
+  },
+  {
+    what: 'the authority of a federation is frozen',
+    says: /PTL0505 Federation prod\/world/,
+    // Its last report is of this moment.
+    make: async ({ set, desk }) => {
+      const metadata = { name: 'world', namespace: setName };
+      await set.broker.admin.create(federationType, {
+        apiVersion: 'portolan.dev/v1alpha1',
+        kind: 'Federation',
+        metadata,
+        spec: {},
+      });
+      const time = new Date(desk.deps.world.clock.wallMs()).toISOString();
+      const ready = { type: 'Ready', status: 'True', reason: 'Ready', message: '', lastTransitionTime: time };
+      const body = { status: { authority: { renewTime: time }, conditions: [ready] } };
+      await set.broker.admin.patch(federationType, metadata, { kind: 'merge', body }, { subresource: 'status' });
+    },
+  },
+];
+
+export async function isConditionOld({ desk }: Scene): Promise<boolean> {
+  const object = await desk.home.get<ServiceExport>(serviceExportType, ref);
+  return conditionOf(object.status?.conditions, 'Ready')?.status === 'Unknown';
+}
