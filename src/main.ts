@@ -59,7 +59,7 @@ const loaders: readonly Loader[] = [
     load: async () =>
       (await import('./cli/roles/api.ts')).addApiCommand(program, {
         run: async (flags) => (await import('./main/home-process.ts')).runApi(flags),
-        rotate: async (...rotation) => (await import('./main/home-process.ts')).rotateCa(...rotation),
+        rotate: async (...rotation) => (await import('./main/rotation/rotate-ca.ts')).rotateCa(...rotation),
       }),
   },
   {

@@ -9,12 +9,13 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { World } from '../base/world.ts';
 import { createAgent } from '../clusterset/agent/agent.ts';
-import { startAuthorityRenewal } from '../clusterset/agent/authority-renewal.ts';
+import { keepWithMembership, startAuthorityRenewal } from '../clusterset/agent/authority-renewal.ts';
 import { createLeaderLease } from '../clusterset/agent/leader-lease.ts';
 import { MembershipCopy } from '../clusterset/agent/membership-copy.ts';
 import { startTokenRenewal, tokenLifetimeMs } from '../clusterset/agent/token-renewal.ts';
 import type { MembershipRecord } from '../clusterset/membership/membership.ts';
 import { leaderLeaseName } from '../clusterset/rules/broker-layout.ts';
+import { withCertificateAdvice } from '../clusterset/rules/leases/trusted-authorities.ts';
 import { removeCopies, runBrokerCopies } from '../external/controllers/broker-copies.ts';
 import type { Plugins } from '../external/plugins/plugin.ts';
 import { followFederationZones } from '../federation/zones.ts';
@@ -126,6 +127,7 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
         federationZones: federations,
         membership: { clusterset, clusterId, namespace },
         systemNamespace,
+        trustedAuthorities: membership.certificateAuthority,
       });
       const isOwnToken = options.brokerAccess === undefined;
       const renewal = isOwnToken
@@ -134,7 +136,13 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
       const place = { clusterset, cluster: clusterId };
       const copies = runBrokerCopies({ world, log, home, broker, namespace: systemNamespace, place });
       const authorities = isOwnToken
-        ? startAuthorityRenewal({ home, broker, world, log, membership: () => copy.current })
+        ? startAuthorityRenewal({
+            ...{ broker, world, log },
+            current: () => copy.current?.certificateAuthority,
+            keep: async (certificates) => {
+              if (copy.current !== undefined) await keepWithMembership(home, copy.current, certificates);
+            },
+          })
         : undefined;
       agent.start();
       await aborted(signal);
@@ -188,7 +196,9 @@ export function notReady(state: AgentRoleState): string {
   if (state.kind === 'refused') return refusal(state.clusterId);
   // Until its lease ends, a leader works with what it knows.
   if (state.kind === 'leading') return '';
-  return state.brokerProblem === undefined ? '' : `the broker does not answer: ${state.brokerProblem}`;
+  return state.brokerProblem === undefined
+    ? ''
+    : `the broker does not answer: ${withCertificateAdvice(state.brokerProblem, state.clusterId)}`;
 }
 
 function refusal(id: string): string {

@@ -34,7 +34,12 @@ export interface AuthoritySetup {
   readonly fixed?: ZoneWish;
   /** The Federation as it was before we began to follow it. */
   readonly said?: Federation;
-  readonly broker?: { readonly client: Client; readonly clusterset: string };
+  readonly broker?: {
+    readonly client: Client;
+    readonly clusterset: string;
+    /** PEM of the authorities by which it is known; undefined for those of the system. */
+    readonly trustedAuthorities?: () => string | undefined;
+  };
   /** Records are read from here; with a broker, the leader keeps them. */
   readonly etcd?: EtcdAccess;
   /** Besides whom the Federation names. */

@@ -8,6 +8,7 @@ import type { World } from '../base/world.ts';
 import { keepNamesCopy, type NamesCopy } from '../catalog/copy/copy-keeper.ts';
 import { FederationTable } from '../catalog/federation/federation-table.ts';
 import { NameTable } from '../catalog/names/name-table.ts';
+import { trustAnnotations } from '../clusterset/rules/leases/trusted-authorities.ts';
 import type { DnsConfig } from '../dns/config/config.ts';
 import { type DnsServer, startDns } from '../dns/server.ts';
 import { createLookup } from '../dns/upstream/lookup.ts';
@@ -117,7 +118,8 @@ export function addAuthorityRole(options: RoleOptions, parts: Parts): Pick<Autho
   const client = options.leaseAt ?? options.broker?.client;
   if (client === undefined) return { role, leases: [] };
   const id = options.partId ?? options.federation;
-  const lease = keepPartLease({ client, world, log: options.log, part: 'authority', id, node: options.node });
+  const extras = () => trustAnnotations(options.broker?.trustedAuthorities?.());
+  const lease = keepPartLease({ client, world, log: options.log, part: 'authority', id, node: options.node, extras });
   parts.add('lease of the authority', () => lease.stop());
   return { role, leases: [lease] };
 }

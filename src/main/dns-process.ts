@@ -291,7 +291,7 @@ async function authorityOf(flags: DnsFlags, hands: Hands): Promise<AuthoritySetu
       ? undefined
       : await openAuthorityBroker({ ...flags, federation, brokerKubeconfig }, hands);
   const etcd = await etcdAt(flags, hands);
-  const said = broker && (await readFederation(broker, flags, hands.log));
+  const said = broker && (await readFederation(broker.client, flags, hands.log));
   const identity = await identityOf(host, flags);
   return {
     federation,
@@ -303,7 +303,7 @@ async function authorityOf(flags: DnsFlags, hands: Hands): Promise<AuthoritySetu
       ...(flags.serverAddress.length === 0 ? {} : { serverAddresses: flags.serverAddress }),
     },
     said,
-    ...(broker === undefined ? {} : { broker: { client: broker, clusterset: flags.clusterset } }),
+    ...(broker === undefined ? {} : { broker: { ...broker, clusterset: flags.clusterset } }),
     etcd,
     identity,
   };

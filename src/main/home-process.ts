@@ -1,18 +1,14 @@
 // The process of `portolan api`: from flags to a running home, and its end.
 
-import { resolve } from 'node:path';
 import { type IpRange, parseIp, parseRange } from '../base/net/ip.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import type { World } from '../base/world.ts';
 import { brokerInit } from '../cli/clusterset/broker-init.ts';
 import { usageError } from '../cli/exit-codes.ts';
-import type { ApiFlags, RotationStep } from '../cli/roles/api.ts';
+import type { ApiFlags } from '../cli/roles/api.ts';
 import { parseAdvertise, parseListen } from '../cli/roles/options.ts';
-import { type WaitFlags, waitIfAsked } from '../cli/wait.ts';
 import { clusterSetNameProblem } from '../clusterset/rules/broker-layout.ts';
-import { rotateAuthority } from '../home/security/authority.ts';
-import { isRotationApplied } from '../home/security/pki.ts';
 import { createIfAbsent } from '../kube/client/apply.ts';
 import { createClient } from '../kube/client/client.ts';
 import { ticketAccount } from '../kube/objects/admin-ticket.ts';
@@ -84,25 +80,4 @@ function checkedRange(text: string): IpRange {
 function checkedHost(text: string): string {
   if (parseIp(text) !== undefined || (text.length <= 253 && dnsName.test(text))) return text;
   throw usageError(`--san ${JSON.stringify(text)}: neither an IP address nor a DNS name`);
-}
-
-const rotationNext = {
-  begin: 'the new authority is trusted beside the old one; when all clients have both: portolan api rotate-ca switch',
-  switch: 'certificates come from the new authority; when no client has an old one left: portolan api rotate-ca finish',
-  finish: 'the old authority is no longer trusted',
-};
-
-export async function rotateCa(data: string, step: RotationStep, flags: WaitFlags): Promise<void> {
-  const world = createRealWorld();
-  const at = { world, directory: resolve(data), log: processLog(world, 'warn') };
-  await rotateAuthority(at, step);
-  const deps = { world, host: createRealHost(), print: (line: string) => process.stdout.write(`${line}\n`) };
-  await waitIfAsked(deps, flags, {
-    what: `rotate-ca ${step}`,
-    look: async () =>
-      (await isRotationApplied(at))
-        ? { done: 'the running home has applied it' }
-        : { waiting: `the home of ${data} has not rewritten its admin.kubeconfig; does it run?` },
-  });
-  process.stdout.write(`${rotationNext[step]}\n`);
 }

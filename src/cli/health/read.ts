@@ -12,6 +12,7 @@ import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
 import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
+import { withCertificateAdvice } from '../../clusterset/rules/leases/trusted-authorities.ts';
 import type {
   Answers,
   AskedName,
@@ -222,7 +223,7 @@ async function readBroker(
       return set(first.filter((key) => still.has(key)));
     });
   } catch (error) {
-    const why = describeError(error);
+    const why = withCertificateAdvice(describeError(error), member.clusterId);
     if (isUnauthorized(error) || isForbidden(error))
       return { kind: 'refused', why: `the broker ${member.server} refuses them: ${why}` };
     if (error instanceof ApiError && error.code < 500) throw error;

@@ -24,9 +24,13 @@ export interface ApiFlags extends SnapshotFlags {
 
 export type RotationStep = 'begin' | 'switch' | 'finish';
 
+export interface RotateFlags extends WaitFlags {
+  readonly force?: boolean;
+}
+
 export interface ApiActions {
   run(flags: ApiFlags): Promise<void>;
-  rotate(data: string, step: RotationStep, flags: WaitFlags): Promise<void>;
+  rotate(data: string, step: RotationStep, flags: RotateFlags): Promise<void>;
 }
 
 export function addApiCommand(program: Command, { run, rotate }: ApiActions): void {
@@ -70,11 +74,14 @@ export function addApiCommand(program: Command, { run, rotate }: ApiActions): vo
 begin   creates a new authority; clients trust both
 switch  issues certificates by the new one; clients still trust both
 finish  removes the old one
-A running home applies each step within five seconds and rewrites its admin.kubeconfig. Agents of joined clusters apply it
-within ten minutes. Copy admin.kubeconfig to its other users between begin and switch, and again before finish.
+A running home applies each step within five seconds and rewrites its admin.kubeconfig. Agents of joined clusters and
+authorities of federations take the new authority over their present connection, within half a minute, and report it; with
+--wait, begin waits for all of them. switch and finish are refused while one has not reported, unless --force is given: it is
+cut off then and has to join again. Copy admin.kubeconfig to its other users between begin and switch, and again before finish.
   portolan api rotate-ca begin --data /var/lib/portolan --wait`,
     );
-  addWaitOptions(rotateCa, 'the running home has applied the step').action((step: RotationStep, flags: WaitFlags) =>
-    rotate(api.opts<ApiFlags>().data, step, flags),
+  rotateCa.option('--force', 'go on although members would be cut off');
+  addWaitOptions(rotateCa, 'the running home has applied the step, and members too').action(
+    (step: RotationStep, flags: RotateFlags) => rotate(api.opts<ApiFlags>().data, step, flags),
   );
 }

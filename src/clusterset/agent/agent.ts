@@ -31,6 +31,7 @@ import { type ServiceImport, serviceImportType } from '../kinds/service-import.t
 import { restoredAnnotations } from '../rules/leases/broker-restore.ts';
 import { timesFor } from '../rules/leases/heartbeat-rate.ts';
 import { type JudgingRules, judgingRules } from '../rules/leases/judging.ts';
+import { trustAnnotations } from '../rules/leases/trusted-authorities.ts';
 import { localityOf } from '../rules/locality.ts';
 import { hasAddressIn } from '../rules/set-ground.ts';
 import { measureAgent } from './agent-metrics.ts';
@@ -50,6 +51,8 @@ export interface AgentOptions {
   readonly routesServices?: boolean | undefined;
   /** Suffixes of the set's federations. */
   readonly federationZones?: FederationZones;
+  /** PEM of the authorities by which this agent knows the broker; empty for those of the system. */
+  readonly trustedAuthorities?: string;
   /** In place of the rules of judging leases: deliberately wrong ones. */
   readonly judging?: JudgingRules;
 }
@@ -133,6 +136,7 @@ export function createAgent(options: AgentOptions): Agent {
     homeAwaySinceMs: () => homeContact.awaySinceMs(),
     annotations: (present) => ({
       ...placementProblems.annotations(present),
+      ...trustAnnotations(options.trustedAuthorities),
       ...restoredAnnotations(restoredMs, world.clock.wallMs()),
     }),
     onVerdict: (clusterId) => {

@@ -5,7 +5,7 @@ import { silentLog } from '../../base/log.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { type MembershipRecord, membershipSecret, readMembership } from '../membership/membership.ts';
-import { startAuthorityRenewal } from './authority-renewal.ts';
+import { keepWithMembership, startAuthorityRenewal } from './authority-renewal.ts';
 
 const membership: MembershipRecord = {
   clusterset: 'prod',
@@ -30,15 +30,19 @@ test('authority renewal: the broker names another authority -> kept with the mem
   const kept = async () => readMembership(await home.get<Secret>(secretType, object.metadata)).certificateAuthority;
   let answer: unknown = { certificates: membership.certificateAuthority };
   const broker = { getPath: async () => answer } as unknown as Client;
-  const renewal = startAuthorityRenewal({ home, broker, world, log: silentLog, membership: () => membership });
+  const renewal = startAuthorityRenewal({
+    ...{ broker, world, log: silentLog },
+    current: () => membership.certificateAuthority,
+    keep: (certificates) => keepWithMembership(home, membership, certificates),
+  });
   for (const wrong of [answer, { certificates: 'no certificate' }, { certificates: 7 }, {}]) {
     answer = wrong;
-    await simulation.time.advance(600_000);
+    await simulation.time.advance(21_000);
     expect(await kept()).toBe(membership.certificateAuthority);
   }
   const both = `${membership.certificateAuthority}-----BEGIN CERTIFICATE-----\nnew\n`;
   answer = { certificates: both };
-  await simulation.time.advance(600_000);
+  await simulation.time.advance(21_000);
   expect(await kept()).toBe(both);
   renewal.stop();
 });

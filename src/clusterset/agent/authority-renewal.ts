@@ -1,6 +1,6 @@
 // Follows the certificate authority of an embedded broker: during a rotation the broker publishes both, over a
-// connection authenticated by the old one, and this cluster stores them with its membership. A Kubernetes has no such
-// path; there the admin joins the cluster again.
+// connection authenticated by the old one, and the caller keeps them. A Kubernetes has no such path; there the admin joins the
+// cluster again.
 
 import { errorText, type Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
@@ -11,15 +11,17 @@ import { secretType } from '../../kube/objects/secret.ts';
 import { type MembershipRecord, membershipData, membershipSecretName } from '../membership/membership.ts';
 
 export interface AuthorityRenewalOptions {
-  readonly home: Client;
   readonly broker: Client;
   readonly world: Pick<World, 'timers'>;
   readonly log: Log;
-  readonly membership: () => MembershipRecord | undefined;
+  /** PEM of what is trusted now; undefined or empty if the broker is trusted through the system's authorities. */
+  readonly current: () => string | undefined;
+  readonly keep: (certificates: string) => Promise<void>;
 }
 
 const path = '/.well-known/portolan-ca';
-const lookMs = 600_000;
+/** The admin waits for it between the steps of a rotation; the answer costs the broker next to nothing. */
+const lookMs = 20_000;
 /** Two certificates take three kilobytes. */
 const certificatesLengthMax = 64 * 1024;
 
@@ -44,16 +46,21 @@ export function startAuthorityRenewal(options: AuthorityRenewalOptions): { stop(
   };
 }
 
-async function follow({ home, broker, log, membership }: AuthorityRenewalOptions): Promise<void> {
-  const current = membership();
+async function follow({ broker, log, current, keep }: AuthorityRenewalOptions): Promise<void> {
+  const known = current();
   // A home that is trusted through the system's authorities stays so.
-  if (current === undefined || current.certificateAuthority === '') return;
-  const certificateAuthority = await trustedBy(broker);
-  if (certificateAuthority === undefined || certificateAuthority === current.certificateAuthority) return;
-  const { 'ca.crt': certificates } = membershipData({ ...current, certificateAuthority });
-  const ref = { namespace: systemNamespace, name: membershipSecretName };
-  await home.patch(secretType, ref, { kind: 'merge', body: { data: { 'ca.crt': certificates } } });
+  if (known === undefined || known === '') return;
+  const certificates = await trustedBy(broker);
+  if (certificates === undefined || certificates === known) return;
+  await keep(certificates);
   log.info('the certificate authorities of the broker have changed');
+}
+
+/** Stores them with the membership of a cluster. */
+export async function keepWithMembership(home: Client, current: MembershipRecord, certificates: string): Promise<void> {
+  const { 'ca.crt': data } = membershipData({ ...current, certificateAuthority: certificates });
+  const ref = { namespace: systemNamespace, name: membershipSecretName };
+  await home.patch(secretType, ref, { kind: 'merge', body: { data: { 'ca.crt': data } } });
 }
 
 async function trustedBy(broker: Client): Promise<string | undefined> {

@@ -9,6 +9,7 @@ import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { clusterSetType } from '../kinds/cluster-set.ts';
 import { type MembershipRecord, membershipSecretName, readMembership } from '../membership/membership.ts';
+import { withCertificateAdvice } from '../rules/leases/trusted-authorities.ts';
 
 export const membershipRef = { namespace: systemNamespace, name: membershipSecretName };
 
@@ -87,8 +88,9 @@ export async function consultBroker<T>({ world, membership, run, away }: Consult
         );
       }
       if (error instanceof ApiError && error.code < 500) throw error;
-      if (away !== undefined) return away(errorText(error));
-      throw new Error(`the broker ${server} does not answer (${errorText(error)}); try again later`, { cause: error });
+      const why = withCertificateAdvice(errorText(error), clusterId);
+      if (away !== undefined) return away(why);
+      throw new Error(`the broker ${server} does not answer (${why}); try again later`, { cause: error });
     }
     return run(broker);
   });
