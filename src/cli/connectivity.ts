@@ -11,8 +11,14 @@ import { readLocality } from '../clusterset/rules/locality.ts';
 import { allocatedRanges } from '../clusterset/rules/set-ground.ts';
 import type { Client } from '../kube/client/client.ts';
 import { isNotFound } from '../kube/objects/api-error.ts';
+import { conditionOf } from '../kube/objects/conditions.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
-import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../kube/objects/endpoint-slice.ts';
+import {
+  type EndpointSlice,
+  endpointSliceType,
+  importedServiceNameLabel,
+  isReady as isReadyEndpoint,
+} from '../kube/objects/endpoint-slice.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
 import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
@@ -92,13 +98,20 @@ export async function connectionProblems(
       const wanted = { ...parseServiceRef(text, 'default'), nowMs };
       const request = await requestFrom(client, wanted);
       const identify = identifyByConntrack(deps.host);
-      const { isFine, problems } = await testConnectivity({ ...request, count: fewConnections, dns, identify });
+      const endpoints = request.isByEndpoint === true ? request.endpoints : endpointsOf(request.choice);
+      const asked = { ...request, endpoints, count: fewConnections, dns, identify };
+      const { isFine, problems } = await testConnectivity(asked);
       return { service: request.service, from: 'here', problems: isFine ? [] : problems };
     }),
   );
 }
 
 const fewConnections = 5;
+
+/** Each that a connection might lead to: a few connections need not meet the dead one. */
+function endpointsOf({ ports }: ConnectivityRequest['choice']) {
+  return ports.filter(({ protocol }) => protocol === 'TCP').flatMap(({ backends }) => backends);
+}
 
 interface Wanted {
   readonly namespace: string;
@@ -126,6 +139,8 @@ async function requestFrom(
   if (object !== undefined) state.facts.upsertServiceImport(object);
   await readClaims(client, state, { object, options });
   for (const slice of items) state.facts.upsertEndpointSlice(slice);
+  const isReady = conditionOf(object?.status?.conditions, 'Ready')?.status === 'True';
+  const isByEndpoint = object?.spec.type === 'Headless' || ((object?.spec.ips ?? []).length === 0 && isReady);
   const leases = await client.list<Lease>(leaseType, {
     namespace: systemNamespace,
     labelSelector: `${partLabel}=proxy`,
@@ -133,6 +148,7 @@ async function requestFrom(
   return {
     service: `${namespace}/${name}`,
     isImported: object !== undefined,
+    ...(isByEndpoint ? { isByEndpoint, endpoints: readyEndpoints(items) } : {}),
     choice: state.choiceOf(`${namespace}/${name}`),
     zone: readDnsOptions(options ?? {}).zone,
     proxies: leases.items.filter((lease) => partState(lease, nowMs).kind === 'reported').length,
@@ -151,6 +167,14 @@ async function readClaims(
   }
   addresses.setRanges(allocatedRanges(options ?? {}));
   addresses.setListed();
+}
+
+function readyEndpoints(slices: readonly EndpointSlice[]) {
+  return slices.flatMap(({ endpoints, ports }) => {
+    const numbers = (ports ?? []).flatMap(({ port, protocol }) => ((protocol ?? 'TCP') === 'TCP' ? (port ?? []) : []));
+    const addresses = (endpoints ?? []).filter(isReadyEndpoint).flatMap((one) => one.addresses ?? []);
+    return addresses.flatMap((address) => numbers.map((port) => ({ address, port })));
+  });
 }
 
 async function getOr<T extends KubernetesObject>(

@@ -98,6 +98,13 @@ describe('external services: addresses', () => {
     expect((await get('mongo')).status?.vips).toEqual([first]);
   });
 
+  test('an InternalVIP without a value that no generator names -> not ready, with what to do: nothing leads to it', async () => {
+    const { create, get, condition } = await start();
+    await create(externalService(vip("''").replace("value: '', ", ''), { name: 'nameless' }));
+    expect((await get('nameless')).status?.vips ?? []).toEqual([]);
+    expect(await condition('nameless', 'Ready')).toMatch(/^False NoAddress no address leads to it/);
+  });
+
   test('two clusters -> the same address without asking each other', async () => {
     const simulation = new Simulation({ seed: 1 });
     const [east, west] = [await start({ simulation }), await start({ simulation, cluster: 'west' })];

@@ -49,7 +49,7 @@ function conditionsOf(object: MeshExternalService, findings: Findings): WantedCo
     ];
   return [
     { type: 'Accepted', status: 'True', reason: 'Accepted', message: '' },
-    readyCondition(findings),
+    readyCondition(object, findings),
     hostnamesCondition(findings.addresses),
     flag('Overlapping', 'Overlap', findings.overlaps.slice(0, 10)),
     flag('CertificateExpired', 'Expired', findings.expired),
@@ -61,11 +61,16 @@ function refused(type: string, { reason, problems }: Extract<Targeting, { kind: 
   return { type, status: 'False', reason, message: problems.join('; ') };
 }
 
-function readyCondition({ targeting, exhausted }: Findings): WantedCondition {
+const noName =
+  'no address leads to it: its InternalVIP has no value, and no HostnameGenerator of the broker names it; write a value, or make a generator that selects it';
+
+function readyCondition(object: MeshExternalService, { targeting, exhausted, vips }: Findings): WantedCondition {
   if (targeting.kind === 'none') return refused('Ready', targeting);
   const empty = Array.from(exhausted, ([hostname, why]) => `${hostname}: ${why}`);
   if (empty.length > 0)
     return { type: 'Ready', status: 'False', reason: 'AddressesExhausted', message: empty.join('; ') };
+  const isVirtual = object.spec.match.every(({ type }) => type === 'InternalVIP');
+  if (isVirtual && vips.length === 0) return { type: 'Ready', status: 'False', reason: 'NoAddress', message: noName };
   return { type: 'Ready', status: 'True', reason: 'Ready', message: '' };
 }
 

@@ -3,7 +3,7 @@
 
 import type { Choice } from '../choose.ts';
 import { type Identify, probe, resolveName } from './prober.ts';
-import { at, type Outcome, type PortFindings, type Report, reportOf, type WantedPort } from './report.ts';
+import { at, type Outcome, type PortFindings, type Report, reportOf } from './report.ts';
 
 export interface ConnectivityRequest {
   /** `namespace/name`. */
@@ -18,6 +18,15 @@ export interface ConnectivityRequest {
   readonly isNameLookedUp?: boolean;
   readonly identify: Identify;
   readonly proxies?: number;
+  /** Whether clients connect to its endpoints: it is headless, or the set gives no addresses. */
+  readonly isByEndpoint?: boolean;
+  /** Ready endpoints to ask by themselves. */
+  readonly endpoints?: readonly Endpoint[];
+}
+
+interface Endpoint {
+  readonly address: string;
+  readonly port: number;
 }
 
 export const countMax = 10_000;
@@ -28,20 +37,25 @@ export async function testConnectivity(request: ConnectivityRequest): Promise<Re
   const [namespace, name] = service.split('/');
   const fullName = `${name}.${namespace}.svc.${zone}`;
   const ips = [...new Set(choice.ports.map(({ ip }) => ip))];
-  const wanted = { service, isImported, name: fullName, ips, ports: choice.ports, problems: choice.problems };
+  const { isByEndpoint = false } = request;
+  const wanted = {
+    ...{ service, isImported, name: fullName, ips, ports: choice.ports, problems: choice.problems, isByEndpoint },
+  };
   const { isNameLookedUp = true } = request;
   const resolved = isNameLookedUp ? await resolveName(fullName, request.dns) : undefined;
   const ports: PortFindings[] = [];
   for (const port of choice.ports.filter(({ protocol }) => protocol === 'TCP')) {
     const found = await probe(port, count, request.identify);
     const hasFailed = Object.keys(found.outcomes).some((outcome) => outcome !== 'connected');
-    const direct = hasFailed ? await askDirectly(port) : undefined;
+    const direct = hasFailed ? await askDirectly(port.backends) : undefined;
     ports.push({ ip: port.ip, port: port.port, ...found, direct });
   }
-  return reportOf({ wanted, resolved, ports, proxies: request.proxies });
+  const hasAsked = ports.some(({ direct }) => direct !== undefined);
+  const endpoints = hasAsked ? {} : await askDirectly(request.endpoints ?? []);
+  return reportOf({ wanted, resolved, ports, proxies: request.proxies, endpoints });
 }
 
-async function askDirectly({ backends }: WantedPort): Promise<Record<string, Outcome>> {
+async function askDirectly(backends: readonly Endpoint[]): Promise<Record<string, Outcome>> {
   const nobody: Identify = () => Promise.resolve(new Map());
   const entries = await Promise.all(
     backends.slice(0, directMax).map(async ({ address, port }) => {

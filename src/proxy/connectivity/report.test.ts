@@ -77,3 +77,30 @@ test.each([
   expect(report.isFine).toBe(false);
   expect(report.problems.join('\n')).toContain(problem);
 });
+
+test('report: a headless service, its endpoints answer -> fine; one is called ready and dead -> a problem that names it', () => {
+  const headless = { ...wanted, ips: [], ports: [], isByEndpoint: true };
+  const asked = (endpoints: Findings['endpoints']) =>
+    reportOf({ wanted: headless, resolved: { addresses: ['10.1.0.1'] }, ports: [], proxies: 0, endpoints });
+  expect(asked({ '10.1.0.1:8080': 'connected' })).toMatchObject({ isFine: true, problems: [] });
+  expect(asked({ '10.1.0.1:8080': 'connected', '10.2.0.1:8080': 'refused' }).problems).toEqual([
+    'endpoint 10.2.0.1:8080 is called ready and does not answer: refused',
+  ]);
+});
+
+test('report: connections by the clusterset IP succeed and one ready endpoint is dead -> a problem that names it', () => {
+  const { isFine, problems } = reportOf({
+    ...fine,
+    endpoints: { '10.1.0.1:8080': 'connected', '10.2.0.1:8080': 'timed out' },
+  });
+  expect([isFine, problems]).toEqual([
+    false,
+    ['endpoint 10.2.0.1:8080 is called ready and does not answer: timed out'],
+  ]);
+});
+
+test('report: an import whose address this proxy does not serve -> that reason, not that it is headless', () => {
+  const problems = ['10.96.0.7 is outside the ranges that this proxy serves'];
+  const { problems: said } = reportOf({ ...fine, wanted: { ...wanted, ips: [], ports: [], problems }, ports: [] });
+  expect(said).toEqual(problems);
+});

@@ -11,6 +11,8 @@ export interface Wanted {
   readonly ips: readonly string[];
   readonly ports: readonly WantedPort[];
   readonly problems: readonly string[];
+  /** Whether clients connect to its endpoints: it is headless, or the set gives no addresses. */
+  readonly isByEndpoint?: boolean;
 }
 
 export interface WantedPort {
@@ -27,6 +29,8 @@ export interface Findings {
   readonly ports: readonly PortFindings[];
   /** Proxies that reported to the home lately; undefined if not read. */
   readonly proxies?: number;
+  /** Ready endpoints that were asked by themselves: `ADDRESS:PORT` and the outcome. */
+  readonly endpoints?: Readonly<Record<string, Outcome>>;
 }
 
 export interface PortFindings {
@@ -63,6 +67,8 @@ export function reportOf(findings: Findings): Report {
     lines.push(...portLines(port, wanted));
     problems.push(...portProblems(port, findings));
   }
+  problems.push(...deadEndpoints(findings));
+  if (wanted.isByEndpoint === true) lines.push(...endpointLines(findings));
   const untried = wanted.ports.filter(({ protocol }) => protocol !== 'TCP');
   for (const text of new Set(untried.map(({ port, protocol }) => `${port}/${protocol}`)))
     lines.push(`port ${text}: not tried, only TCP shows whether an endpoint answers`);
@@ -77,10 +83,25 @@ export function reportOf(findings: Findings): Report {
   };
 }
 
-function wantedProblems({ service, isImported, ips, ports, problems }: Wanted): string[] {
+function deadEndpoints({ endpoints = {} }: Findings): string[] {
+  return Object.entries(endpoints)
+    .filter(([, outcome]) => outcome !== 'connected')
+    .map(([endpoint, outcome]) => `endpoint ${endpoint} is called ready and does not answer: ${outcome}`);
+}
+
+function endpointLines({ endpoints = {} }: Findings): string[] {
+  const count = Object.values(endpoints).filter((outcome) => outcome === 'connected').length;
+  const asked = Object.keys(endpoints).length;
+  return [`it has no clusterset IP, clients connect to its endpoints: ${count} of ${asked} that were asked answer`];
+}
+
+function wantedProblems({ service, isImported, ips, ports, problems, isByEndpoint }: Wanted): string[] {
   if (!isImported) return [`no ServiceImport ${service} in this cluster: see portolan explain ${service}`];
+  if (ips.length === 0 && isByEndpoint === true) return [];
   if (ips.length === 0)
-    return [`ServiceImport ${service} has no clusterset IP: it is headless, or the set has clusterSetIP: none`];
+    return problems.length > 0
+      ? [...problems]
+      : [`ServiceImport ${service} has no clusterset IP that is served: see its condition Ready`];
   return [
     ...problems,
     ...ports
