@@ -35,6 +35,17 @@ const initech: CallerTrust = {
 const trustOf = (name: string) => [globex, initech].find(({ peer }) => peer === name);
 const sure = { hasCertificate: () => true, trustOf };
 
+test('ingress: closed, because the home does not confirm who may call -> no SNI is admitted, and no chain changes', () => {
+  const routes = [route('db'), route('cache', { tls: 'passthrough' })];
+  const [open, closed] = [false, true].map((isClosed) => ingressResources({ routes, ...sure, isClosed }).resources);
+  const listener = closed![0]!.body as { filter_chain_matcher: object };
+  expect({ ...listener, filter_chain_matcher: open![0]!.body['filter_chain_matcher'] }).toEqual(open![0]!.body);
+  expect(closed!.slice(1)).toEqual(open!.slice(1));
+  const admitted = JSON.stringify(listener.filter_chain_matcher);
+  for (const { sni } of routes) expect(admitted).not.toContain(sni);
+  expect(makeEntry(closed![0]!).version).not.toBe(makeEntry(open![0]!).version);
+});
+
 test('ingress: two services -> one listener that routes by SNI, a cluster for each backend', () => {
   const routes = [route('db'), route('cache', { tls: 'passthrough' })];
   const { resources, withheld } = ingressResources({ routes, ...sure });

@@ -30,6 +30,8 @@ export const ingressPort = 15_443;
 
 /** The internal listener, and the cluster that leads to it. */
 const callersName = 'ingress-callers';
+/** No SNI is this, and no chain. */
+const nobody = 'nobody.invalid';
 /** In the filter state of a connection: its SNI and its caller. */
 const callerKey = 'portolan.caller';
 
@@ -62,6 +64,8 @@ export interface IngressInput {
   readonly port?: number;
   /** Where it listens; everywhere if absent. */
   readonly address?: string;
+  /** No new connection is admitted; those that are open go on. */
+  readonly isClosed?: boolean;
 }
 
 export interface IngressOutcome {
@@ -203,7 +207,9 @@ function whyNot(route: SharedRoute, other: SharedRoute | undefined, input: Ingre
 
 function listenerBody(served: readonly (readonly [string, SharedRoute])[], input: IngressInput): JsonObject {
   const { port = ingressPort, address = anyAddress } = input;
-  const map = Object.fromEntries(served.map(([sni]) => [sni, takeChain(sni)]));
+  // A change of the matcher alone drains no chain. An empty map would be refused.
+  const admitted = input.isClosed ? [[nobody, nobody]] : served.map(([sni]) => [sni, sni]);
+  const map = Object.fromEntries(admitted.map(([sni, chain]) => [sni!, takeChain(chain!)]));
   return {
     name: 'ingress',
     address: listenAddress(address, port),

@@ -24,6 +24,7 @@ import {
 import type { XdsResource } from '../resource.ts';
 import type { WithheldBook } from '../withheld.ts';
 import { Batch } from './batch.ts';
+import { Confirmation } from './confirmation.ts';
 import { bundleOf } from './home-secrets.ts';
 import type { MeshSource } from './mesh.ts';
 import { MeshCertificates, ofWorkloads } from './mesh-certificates.ts';
@@ -39,6 +40,8 @@ export interface IngressSourceOptions extends SourceOptions {
   readonly address?: string;
 }
 
+/** For how long the Peers and exports of a home that is away admit new connections. */
+const confirmedMs = 600_000;
 /** Certificates that are due are issued anew this often. */
 const renewMs = 3_600_000;
 
@@ -88,7 +91,7 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
     const hasCertificate = () => mesh.authority() !== undefined;
     const outcome = ingressResources({
       ...{ routes, trustOf, hasCertificate, port: options.port },
-      address: options.address,
+      ...{ address: options.address, isClosed: confirmation.isOver },
     });
     replaceSafely(book.ingress, 'secrets', () => secretsOf(), log);
     const gone = before.filter(({ backend }) => !routes.some((route) => isSameBackend(route.backend, backend)));
@@ -134,8 +137,17 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
   let timer = world.timers.after(renewMs, again);
   const source = sourceOf([exports, services, slices, peers] as unknown as Informer<never>[], () => {
     batch.stop();
+    confirmation.stop();
     timer.cancel();
     for (const off of offs) off();
+  });
+  const confirmation: Confirmation = new Confirmation({
+    ...{ world, holdsMs: confirmedMs, staleSinceMs: () => source.staleSinceMs() },
+    onChange: (isOver) => {
+      if (isOver) log.warn('the home has not confirmed who may call: new connections of peers are refused');
+      else log.info('the home confirms again who may call');
+      batch.add('all');
+    },
   });
   return {
     ...source,
