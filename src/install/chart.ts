@@ -4,10 +4,10 @@
 import { clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
-import { externalNamespace, systemNamespace } from '../kube/objects/ours.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
 import { type Gated, templateCondition } from './gate.ts';
 import { formerDefaultImage, pinnedPattern } from './image.ts';
-import { commonObjects, gatedByPart, isRight } from './objects.ts';
+import { commonObjects, gatedByPart, isRight, secretNamespaces } from './objects.ts';
 import { valuesSchema } from './schema.ts';
 import { commentedValues } from './value-comments.ts';
 import { contradictions, defaultValues, type PartName, type Values } from './values.ts';
@@ -30,7 +30,7 @@ export function chartFiles(version: string, stringify: Stringify): ChartFile[] {
     { path: 'templates/_helpers.tpl', text: helpers(stringify) },
     {
       path: 'templates/common.yaml',
-      text: `${values}${externalNamespaceText(stringify)}${textsOf(
+      text: `${values}${secretNamespaces.map((name) => namespaceText(name, stringify)).join('')}${textsOf(
         common.map((one) => ({ manifest: one })),
         stringify,
       )}`,
@@ -76,13 +76,13 @@ ${defaults}
 `;
 }
 
-/** Joining makes it too, and people keep Secrets in it: it is made where there is none, and stays. */
-function externalNamespaceText(stringify: Stringify): string {
+/** Joining makes one too, and people keep Secrets in them: they are made where there are none, and stay. */
+function namespaceText(name: string, stringify: Stringify): string {
   const annotations = { 'helm.sh/resource-policy': 'keep' };
-  const { object } = manifest(namespaceType, { name: externalNamespace, annotations }, {});
-  const owner = '(dig "metadata" "annotations" "meta.helm.sh/release-name" "" $external)';
-  return `{{- $external := lookup "v1" "Namespace" "" ${JSON.stringify(externalNamespace)} }}
-{{- if or (not $external) (eq ${owner} .Release.Name) }}
+  const { object } = manifest(namespaceType, { name, annotations }, {});
+  const owner = '(dig "metadata" "annotations" "meta.helm.sh/release-name" "" $there)';
+  return `{{- $there := lookup "v1" "Namespace" "" ${JSON.stringify(name)} }}
+{{- if or (not $there) (eq ${owner} .Release.Name) }}
 ---
 ${stringify(object)}{{- end }}
 `;

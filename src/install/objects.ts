@@ -3,13 +3,16 @@
 import { ticketAccount } from '../kube/objects/admin-ticket.ts';
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
-import { externalNamespace, systemNamespace } from '../kube/objects/ours.ts';
+import { externalNamespace, peeringNamespace, systemNamespace, xdsNamespace } from '../kube/objects/ours.ts';
 import { rbacGroup, serviceAccountType } from '../kube/objects/rbac.ts';
 import { resourceQuotaType } from '../kube/objects/resource-quota.ts';
 import { type Gated, isOpen } from './gate.ts';
 import { partsOf } from './parts.ts';
 import { defaultValues, type PartName, type Values } from './values.ts';
 import { objectsOfPart } from './workload.ts';
+
+/** Namespaces of Secrets: nothing runs there. */
+export const secretNamespaces: readonly string[] = [externalNamespace, peeringNamespace, xdsNamespace];
 
 /** Objects that every installation has: the namespaces, the account of those who ask parts, and room for important Pods. */
 export function commonObjects(): Manifest[] {
@@ -20,7 +23,7 @@ export function commonObjects(): Manifest[] {
       { name: systemNamespace, labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } },
       {},
     ),
-    manifest(namespaceType, { name: externalNamespace }, {}),
+    ...secretNamespaces.map((name) => manifest(namespaceType, { name }, {})),
     manifest(serviceAccountType, ticketAccount, {}),
     criticalPods(),
   ];

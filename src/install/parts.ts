@@ -3,7 +3,16 @@
 
 import { resolverAuthoritySecret } from '../clusterset/membership/resolver-authority.ts';
 import { ticketRule } from '../kube/objects/admin-ticket.ts';
-import { stubZonesName, xdsRootsName } from '../kube/objects/ours.ts';
+import {
+  externalNamespace,
+  peeringAuthoritySecret,
+  peeringCertificateSecret,
+  peeringNamespace,
+  stubZonesName,
+  xdsAuthoritySecret,
+  xdsNamespace,
+  xdsRootsName,
+} from '../kube/objects/ours.ts';
 import { type PolicyRule, readVerbs, writeVerbs } from '../kube/objects/rbac.ts';
 import { flagForEach, whenSet } from './marks.ts';
 import type { PartName, Values } from './values.ts';
@@ -35,8 +44,8 @@ export interface Part {
   readonly clusterRules: readonly PolicyRule[];
   /** Rights in portolan-system. */
   readonly systemRules: readonly PolicyRule[];
-  /** Rights in portolan-external. */
-  readonly externalRules?: readonly PolicyRule[];
+  /** Rights in other namespaces of ours. */
+  readonly rulesElsewhere?: readonly { readonly namespace: string; readonly rules: readonly PolicyRule[] }[];
   /** Runs in the network of its node. */
   readonly isOnHostNetwork: boolean;
   /** An Envoy of that role; its configuration comes from `portolan xds`. */
@@ -78,6 +87,11 @@ const leaseRule: PolicyRule = {
   resources: ['leases'],
   verbs: ['get', 'create', 'update', 'delete'],
 };
+
+/** Secrets that earlier versions kept in portolan-system; they are copied to a namespace without accounts. */
+const formerSecrets = (...resourceNames: string[]): PolicyRule => ({
+  ...{ apiGroups: [''], resources: ['secrets'], resourceNames, verbs: ['get'] },
+});
 
 /** An Envoy shows xds a token of its own, which no API server takes: it has no right at all. */
 const envoyRights: Pick<Part, 'clusterRules' | 'systemRules'> = { clusterRules: [], systemRules: [] };
@@ -146,7 +160,7 @@ export function partsOf(values: Values): Part[] {
       args: [
         'peering',
         ...['--trust-domain', peering.trustDomain, '--advertise', peering.advertise],
-        ...['--listen', at(8008), '--replicated'],
+        ...['--listen', at(8008), '--replicated', '--secrets-namespace', peeringNamespace],
       ],
       ports: [{ name: 'peering', port: 8008, protocol: 'TCP' }],
       clusterRules: [
@@ -160,12 +174,19 @@ export function partsOf(values: Values): Part[] {
         leaseRule,
         // It makes its namespace where there is none.
         { apiGroups: [''], resources: ['namespaces'], resourceNames: ['portolan-system'], verbs: ['get'] },
-        // Its card, for peers that are introduced; its certificate; introductions, which are used once.
+        // Its card, for peers that are introduced.
         { apiGroups: [''], resources: ['configmaps'], verbs: [...readVerbs, 'create', 'update'] },
-        { apiGroups: [''], resources: ['secrets'], verbs: [...readVerbs, 'create', 'patch', 'delete'] },
+        formerSecrets(peeringAuthoritySecret, peeringCertificateSecret),
         { apiGroups: [own], resources: ['peers'], verbs: [...readVerbs, 'create'] },
         { apiGroups: [own], resources: ['peerservices'], verbs: [...readVerbs, ...writeVerbs, 'deletecollection'] },
         { apiGroups: [own], resources: ['peers/status', 'peerservices/status'], verbs: ['patch'] },
+      ],
+      rulesElsewhere: [
+        // Its certificate and authority; introductions, which are used once; what Peers name.
+        {
+          namespace: peeringNamespace,
+          rules: [{ apiGroups: [''], resources: ['secrets'], verbs: [...readVerbs, 'create', 'patch', 'delete'] }],
+        },
       ],
       isOnHostNetwork: false,
       service: { type: peering.serviceType },
@@ -195,7 +216,10 @@ export function partsOf(values: Values): Part[] {
       name: 'xds',
       workload: 'Deployment',
       replicas: xds.replicas,
-      args: ['xds', '--listen', at(15_010), '--host', 'portolan-xds.portolan-system.svc'],
+      args: [
+        ...['xds', '--listen', at(15_010), '--host', 'portolan-xds.portolan-system.svc'],
+        ...['--secrets-namespace', xdsNamespace, '--peering-namespace', peeringNamespace],
+      ],
       ports: [{ name: 'xds', port: 15010, protocol: 'TCP' }],
       clusterRules: [
         read('', 'services'),
@@ -214,7 +238,7 @@ export function partsOf(values: Values): Part[] {
         // Its roots, which Pods of Envoys mount.
         { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
         { apiGroups: [''], resources: ['configmaps'], resourceNames: [xdsRootsName], verbs: ['update'] },
-        { apiGroups: [''], resources: ['secrets'], verbs: [...readVerbs, 'create'] },
+        formerSecrets(xdsAuthoritySecret),
         read(own, 'peers', 'peerservices', 'meshexternalservices'),
         {
           apiGroups: [own],
@@ -222,7 +246,11 @@ export function partsOf(values: Values): Part[] {
           verbs: ['update'],
         },
       ],
-      externalRules: [read('', 'secrets')],
+      rulesElsewhere: [
+        { namespace: externalNamespace, rules: [read('', 'secrets')] },
+        { namespace: xdsNamespace, rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create'] }] },
+        { namespace: peeringNamespace, rules: [read('', 'secrets')] },
+      ],
       isOnHostNetwork: false,
       service: {},
     },

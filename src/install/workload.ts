@@ -4,7 +4,7 @@ import { homeObjects, serviceWriterObjects } from '../clusterset/membership/home
 import { proxyObjects } from '../clusterset/membership/proxy-objects.ts';
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import type { ResourceType } from '../kube/objects/object.ts';
-import { externalNamespace, systemNamespace } from '../kube/objects/ours.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
 import {
   clusterRoleBindingType,
   clusterRoleType,
@@ -122,20 +122,15 @@ function rightsOf(part: Part): Gated[] {
       roleRef: roleRefOf('ClusterRole', everywhere.name),
     }),
   ];
-  const external = { ...place, namespace: externalNamespace };
-  const inExternal = (rules: readonly PolicyRule[]) => [
-    manifest(roleType, external, { rules }),
-    manifest(roleBindingType, external, { subjects: [self], roleRef: roleRefOf('Role', place.name) }),
-  ];
-  const inSystem = (rules: readonly PolicyRule[]) => [
-    manifest(roleType, place, { rules }),
-    manifest(roleBindingType, place, { subjects: [self], roleRef: roleRefOf('Role', place.name) }),
+  const inNamespace = (namespace: string, rules: readonly PolicyRule[]) => [
+    manifest(roleType, { ...place, namespace }, { rules }),
+    manifest(roleBindingType, { ...place, namespace }, { subjects: [self], roleRef: roleRefOf('Role', place.name) }),
   ];
   return always([
     manifest(serviceAccountType, account, {}),
     ...(part.clusterRules.length === 0 ? [] : inCluster(part.clusterRules)),
-    ...(part.systemRules.length === 0 ? [] : inSystem(part.systemRules)),
-    ...(part.externalRules === undefined ? [] : inExternal(part.externalRules)),
+    ...(part.systemRules.length === 0 ? [] : inNamespace(systemNamespace, part.systemRules)),
+    ...(part.rulesElsewhere ?? []).flatMap(({ namespace, rules }) => inNamespace(namespace, rules)),
   ]);
 }
 

@@ -27,6 +27,8 @@ export async function runXds(flags: XdsFlags): Promise<void> {
     const role = await startXdsRole({
       ...{ world, log, metrics, home, cluster },
       namespace: flags.namespace,
+      secretsNamespace: flags.secretsNamespace,
+      peeringNamespace: flags.peeringNamespace,
       zone: flags.zone,
       region: flags.region,
       ...(flags.listen === 'none' ? {} : { listen: parseListen(flags.listen) }),

@@ -59,6 +59,10 @@ export interface XdsRoleOptions {
   readonly metrics: Metrics;
   readonly home: Client;
   readonly namespace: string;
+  /** Of the Secret with its authority; `namespace` if left out. */
+  readonly secretsNamespace?: string;
+  /** Of the Secrets of peering, and of those that Peers name; `namespace` if left out. */
+  readonly peeringNamespace?: string;
   readonly cluster: string;
   /** Where the cluster is, if the clusterset does not say. */
   readonly zone?: string;
@@ -115,14 +119,15 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
     const withheld = new WithheldBook();
     const common = { world, log, client: home, book };
     clusterset = startClustersetSource(common);
-    const secrets = watchSecrets({ ...common, namespace });
+    const { peeringNamespace: secretsNamespace = namespace } = options;
+    const secrets = watchSecrets({ ...common, namespace: secretsNamespace });
     secrets.start();
     parts.add('secrets', () => secrets.stop());
     const externalSecrets = watchSecrets({ ...common, namespace: externalNamespace });
     externalSecrets.start();
     parts.add('secrets of external services', () => externalSecrets.stop());
-    const mesh = startMeshSource({ ...common, namespace, secrets });
-    const peering = { ...common, namespace, secrets, mesh, withheld };
+    const mesh = startMeshSource({ ...common, namespace, secretsNamespace, secrets });
+    const peering = { ...common, namespace, secretsNamespace, secrets, mesh, withheld };
     const sources: XdsSource[] = [
       clusterset,
       mesh,
@@ -184,7 +189,8 @@ async function listen(options: Listening): Promise<number> {
     parts.add('socket', () => server.close());
   }
   if (options.listen === undefined) return 0;
-  const authorityOptions = { world, home, namespace, cluster };
+  const { secretsNamespace = namespace } = options;
+  const authorityOptions = { world, home, namespace: secretsNamespace, formerNamespace: namespace, cluster };
   const authority = await whenHomeAnswers(options, () => openAuthority(authorityOptions));
   const issue = () => issueServer(authorityOptions, authority, options.hosts);
   const about = () => ({ authority: authority.certificate, cluster, nowMs: world.clock.wallMs() });
@@ -200,7 +206,7 @@ async function listen(options: Listening): Promise<number> {
     review: (token) => reviewToken(home, token, [proxyTokenAudience]),
     certify: (identity, key) => certifyProxy(authorityOptions, authority, { identity, key, lifetimeMs }),
   });
-  await publishRoots(home, namespace, authority.certificate);
+  await whenHomeAnswers(options, () => publishRoots(home, namespace, authority.certificate));
   let served = issue();
   metrics.certificateEnd('xds-serving', () => certificateFacts(served.certificate).notAfterMs);
   const server = await serveGrpc<ProxyCaller>({

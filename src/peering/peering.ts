@@ -42,8 +42,10 @@ export interface PeeringOptions {
   readonly log: Log;
   readonly metrics?: Metrics;
   readonly client: Client;
-  /** Where Peers, PeerServices and Secrets lie. */
+  /** Where Peers and PeerServices lie. */
   readonly namespace: string;
+  /** Where the Secrets lie that Peers name, and introductions; beside the Peers if left out. */
+  readonly secretsNamespace?: string;
   readonly listen: { readonly host: string; readonly port: number };
   readonly mesh: MeshDefaults;
   /** No peer may claim any of it. Asked again after `ownChanged`. */
@@ -104,13 +106,13 @@ class PeeringParts implements Peering {
   #server: GrpcServer | undefined;
 
   constructor(options: PeeringOptions) {
-    const { client, world, log, namespace, isReplicated = false } = options;
+    const { client, world, log, namespace, secretsNamespace = namespace, isReplicated = false } = options;
     const common = { client, world, log, namespace };
     this.#options = options;
     this.#versions = options.versions ?? peerDefaults.versions;
     this.#refused = new RefusedCallers(world.clock);
     this.#refusedLines = new LogBudget(world.clock);
-    this.#watched = new WatchedObjects(common);
+    this.#watched = new WatchedObjects({ ...common, secretsNamespace });
     const { peers, secrets, exports } = this.#watched;
     this.catalog = new OwnerCatalog({
       mesh: options.mesh,
@@ -137,10 +139,12 @@ class PeeringParts implements Peering {
     this.#registry = new PeerRegistry({
       peers,
       secrets,
+      secretsNamespace,
       onChanged: (name, peer) => this.#peerChanged(name, peer),
     });
     this.#plainRequests = new PlainRequests({
       ...common,
+      secretsNamespace,
       owner: this.owner,
       catalog: this.catalog,
       isKnown: (peer) => this.#registry.get(peer) !== undefined,

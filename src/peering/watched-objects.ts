@@ -13,8 +13,9 @@ export interface WatchedObjectsOptions {
   readonly client: Client;
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
-  /** Where Peers and Secrets lie; Services and PeerExports are in any namespace. */
+  /** Where Peers lie; Services and PeerExports are in any namespace. */
   readonly namespace: string;
+  readonly secretsNamespace: string;
 }
 
 export class WatchedObjects {
@@ -24,11 +25,11 @@ export class WatchedObjects {
   readonly secrets: Informer<Secret>;
   #revision = 0;
 
-  constructor({ namespace, ...common }: WatchedObjectsOptions) {
+  constructor({ namespace, secretsNamespace, ...common }: WatchedObjectsOptions) {
     this.services = createInformer<Service>({ ...common, type: serviceType, keep: keepService });
     this.exports = createInformer<PeerExport>({ ...common, type: peerExportType });
     this.peers = createInformer<Peer>({ ...common, type: peerType, namespace });
-    this.secrets = createInformer<Secret>({ ...common, type: secretType, namespace });
+    this.secrets = createInformer<Secret>({ ...common, type: secretType, namespace: secretsNamespace });
   }
 
   start(): void {

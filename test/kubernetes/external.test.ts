@@ -6,7 +6,7 @@ import { createRealWorld } from '../../src/base/real/world.ts';
 import type { MeshExternalService } from '../../src/external/kinds/mesh-external-service.ts';
 import { externalService } from '../../src/external/testing/services.ts';
 import { pairIn } from '../../src/kube/client/kept-authority.ts';
-import { xdsAuthoritySecret } from '../../src/kube/objects/ours.ts';
+import { peeringNamespace, xdsAuthoritySecret, xdsNamespace } from '../../src/kube/objects/ours.ts';
 import type { Secret } from '../../src/kube/objects/secret.ts';
 import { firstSeenAnnotation } from '../../src/peering/kinds/peer-service.ts';
 import { issueProxy } from '../../src/xds/identity/authority.ts';
@@ -15,6 +15,7 @@ import { clusters, connect, node, type Stream } from '../support/xds-stream.ts';
 import { type FlowHome, startFlowHome, system } from './homes.ts';
 import { RunningParts } from './parts.ts';
 
+const namespaces = ['--secrets-namespace', xdsNamespace, '--peering-namespace', peeringNamespace];
 const patient = { timeout: 60_000, interval: 250 };
 
 function vip(name: string, more = ''): MeshExternalService {
@@ -72,7 +73,7 @@ describe('external services on Kubernetes', () => {
     home = await startFlowHome('real', 'east');
     await home.type('install --set xds.enabled=true');
     parts.start(home, 'agent', ['agent']);
-    parts.start(home, 'xds', ['xds', '--cluster-id', 'east', '--listen', '127.0.0.1:0']);
+    parts.start(home, 'xds', ['xds', '--cluster-id', 'east', '--listen', '127.0.0.1:0', ...namespaces]);
   }, 240_000);
   afterAll(async () => {
     stream?.close();
@@ -142,7 +143,9 @@ describe('external services on Kubernetes', () => {
 
   test('a proxy refuses a resource -> a condition on the external service that caused it', async () => {
     await expect.poll(() => parts.of(home, 'xds')[0]!.said('ready'), patient).not.toBe('');
-    const { data = {} } = JSON.parse(home.kubectl(['get', 'secret', xdsAuthoritySecret, '-n', system, '-o', 'json']));
+    const { data = {} } = JSON.parse(
+      home.kubectl(['get', 'secret', xdsAuthoritySecret, '-n', xdsNamespace, '-o', 'json']),
+    );
     const at = { world: createRealWorld(), home: undefined as never, namespace: system, cluster: 'east' };
     const { certificate: cert, key } = issueProxy(at, pairIn({ data } as Secret)!, parseNodeId('sidecar~east~web')!);
     const port = parts.of(home, 'xds')[0]!.said('ready');

@@ -4,6 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { askUdp } from '../../src/dns/testing/edge/client.ts';
+import { peeringNamespace } from '../../src/kube/objects/ours.ts';
 import { hasControllerManager } from './api-server.ts';
 import type { FlowHome } from './homes.ts';
 import type { RunningPart, RunningParts } from './parts.ts';
@@ -177,7 +178,7 @@ export async function dnsFlow(world: FlowWorld): Promise<Map<string, RunningPart
 
 export function startPeering({ parts }: FlowWorld, home: FlowHome, ...args: string[]): RunningPart {
   const words = ['--trust-domain', `${home.name}.example`, '--listen', '127.0.0.1:0', '--ingress', '192.0.2.1:15443'];
-  return parts.start(home, 'peering', ['peering', ...words, ...args]);
+  return parts.start(home, 'peering', ['peering', '--secrets-namespace', peeringNamespace, ...words, ...args]);
 }
 
 /** east shares billing with west by peering, withdraws it, and the peer is removed. */

@@ -3,7 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { proxyTokenAudience, xdsRootsName } from '../../src/kube/objects/ours.ts';
+import { peeringNamespace, proxyTokenAudience, xdsNamespace, xdsRootsName } from '../../src/kube/objects/ours.ts';
 import { ownAddress } from '../support/own-address.ts';
 import { runPortolan } from '../support/portolan.ts';
 import { addService, checkout, type FlowWorld, startPeering, until } from './flows.ts';
@@ -11,6 +11,7 @@ import { type FlowHome, startFlowHome, system } from './homes.ts';
 import { refuseEverything } from './refusing-proxy.ts';
 
 const own = 'portolan.dev/v1alpha1';
+const namespaces = ['--secrets-namespace', xdsNamespace, '--peering-namespace', peeringNamespace];
 
 export const situations: [string, (world: FlowWorld) => Promise<void>][] = [
   ['a proxy of a node with an Envoy -> reports', startProxy],
@@ -173,7 +174,7 @@ async function sharedAgain({ east, west, parts }: FlowWorld): Promise<void> {
 /** As Pods of Envoys start: the bootstrap is written with a token of their Pod for xds alone. */
 async function refusals({ east, parts }: FlowWorld): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'portolan-refusing-'));
-  const xds = parts.start(east, 'xds', ['xds', '--listen', '127.0.0.1:0']);
+  const xds = parts.start(east, 'xds', ['xds', '--listen', '127.0.0.1:0', ...namespaces]);
   await until('xds is ready', () => xds.said('ready') !== '');
   const ends: (() => void)[] = [];
   for (const [account, role] of [

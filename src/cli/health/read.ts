@@ -41,6 +41,7 @@ import { peerExportType } from '../../peering/kinds/peer-export.ts';
 import { endingIn } from '../../xds/identity/ending-certificates.ts';
 import { describeError } from '../exit-codes.ts';
 import { readParts } from '../parts.ts';
+import { secretsNamespaceOf } from '../peer/add.ts';
 import { ownCertificateSecret } from '../peer/show.ts';
 import { createPartAsker } from './ask-parts.ts';
 import { readStatus } from './status-read.ts';
@@ -256,10 +257,8 @@ async function readCertificates(
   access: HomeAccess,
   member: MembershipRecord | undefined,
 ): Promise<readonly CertificateFacts[]> {
-  const secret = await getOrUndefined<Secret>(home, secretType, {
-    namespace: systemNamespace,
-    name: ownCertificateSecret,
-  });
+  const namespace = await secretsNamespaceOf({ client: home, namespace: systemNamespace });
+  const secret = await getOrUndefined<Secret>(home, secretType, { namespace, name: ownCertificateSecret });
   const peering = secret?.data?.['tls.crt'];
   const all = [
     { subject: 'authority of the home in the kubeconfig', pem: access.certificateAuthority },
@@ -269,7 +268,7 @@ async function readCertificates(
       pem: member?.certificateAuthority,
     },
     {
-      subject: `Secret ${systemNamespace}/${ownCertificateSecret}`,
+      subject: `Secret ${namespace}/${ownCertificateSecret}`,
       pem: peering && Buffer.from(peering, 'base64').toString('utf8'),
     },
   ];

@@ -9,6 +9,7 @@ import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts'
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { type Peer, peerType, splitPem } from '../../peering/kinds/peer.ts';
 import {
+  cardSecretsKey,
   formatToken,
   introductionName,
   introductionPath,
@@ -23,6 +24,12 @@ import { callPeer, type PeerAnswer } from './call.ts';
 export interface PeerHome {
   readonly client: Client;
   readonly namespace: string;
+}
+
+/** Where peering reads Secrets: as its card says, or beside the Peers. */
+export async function secretsNamespaceOf({ client, namespace }: PeerHome): Promise<string> {
+  const card = await getOrUndefined<ConfigMap>(client, configMapType, { namespace, name: meshCardName });
+  return card?.data?.[cardSecretsKey] ?? namespace;
 }
 
 export async function ownCard({ client, namespace }: PeerHome): Promise<MeshCard> {
@@ -55,7 +62,7 @@ export async function makeToken(home: PeerHome, request: TokenRequest): Promise<
     kind: 'Secret',
     metadata: {
       name: introductionName(hash),
-      namespace: home.namespace,
+      namespace: await secretsNamespaceOf(home),
       labels: { 'portolan.dev/introduction': peer },
     },
     stringData: { terms: JSON.stringify({ peer, allowedDomains, expiresMs }) },

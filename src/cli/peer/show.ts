@@ -29,7 +29,7 @@ import type { SharedEndpoint } from '../../peering/kinds/shared-service.ts';
 import { catalogPath } from '../../peering/rules/peer-introduction.ts';
 import { notFoundError } from '../exit-codes.ts';
 import { formatOutput, formatTable, type OutputFormat } from '../table.ts';
-import { isKnown, type PeerHome } from './add.ts';
+import { isKnown, type PeerHome, secretsNamespaceOf } from './add.ts';
 import { callPeer, NotPortolan } from './call.ts';
 
 /** Where the peering process keeps the certificate that it shows to peers. */
@@ -161,7 +161,7 @@ async function credentialsFor(home: PeerHome, secret: string | undefined, { file
   } catch (error) {
     if (!isNotFound(error) || secret !== undefined) throw error;
     throw new Error(
-      `Secret ${home.namespace}/${ownCertificateSecret} is not there: give the --cert and --key that portolan peering was started with`,
+      `Secret ${await secretsNamespaceOf(home)}/${ownCertificateSecret} is not there: give the --cert and --key that portolan peering was started with`,
       { cause: error },
     );
   }
@@ -171,7 +171,9 @@ async function credentialsFrom(home: PeerHome, secret: string): Promise<{ certif
   return { certificate: await secretText(home, secret, 'tls.crt'), key: await secretText(home, secret, 'tls.key') };
 }
 
-export async function secretText({ client, namespace }: PeerHome, name: string, key: string): Promise<string> {
+export async function secretText(home: PeerHome, name: string, key: string): Promise<string> {
+  const { client } = home;
+  const namespace = await secretsNamespaceOf(home);
   const { data } = await client.get<Secret>(secretType, { namespace, name });
   if (data?.[key] === undefined) throw new Error(`Secret ${namespace}/${name} has no ${key}`);
   return Buffer.from(data[key], 'base64').toString('utf8');

@@ -9,6 +9,7 @@ export interface PeeringFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly namespace: string;
+  readonly secretsNamespace?: string;
   readonly listen: string;
   readonly advertise?: string;
   readonly trustDomain: string;
@@ -33,7 +34,11 @@ export function addPeeringCommand(program: Command, run: (flags: PeeringFlags) =
     .requiredOption('--trust-domain <domain>', 'trust domain of this mesh, such as acme.example')
     .option('--kubeconfig <file>', 'the home (default: $KUBECONFIG, ~/.kube/config, or the Pod that it runs in)')
     .option('--context <name>', 'a context of that file other than its current one')
-    .option('--namespace <name>', 'namespace of Peers, PeerServices and Secrets', 'portolan-system')
+    .option('--namespace <name>', 'namespace of Peers and PeerServices', 'portolan-system')
+    .option(
+      '--secrets-namespace <name>',
+      'namespace of its Secrets and of those that Peers name (default: --namespace)',
+    )
     .option('--listen <host:port>', 'address to listen on for peers; port 0 takes a free one', '0.0.0.0:8008')
     .option('--advertise <host:port>', 'that address as peers reach it (default: --listen)')
     .option('--domain <name>', 'domain of names for peers, <service>.<namespace>.<name> (default: the trust domain)')

@@ -11,6 +11,8 @@ export interface XdsFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly namespace: string;
+  readonly secretsNamespace?: string;
+  readonly peeringNamespace?: string;
   readonly clusterId?: string;
   readonly zone?: string;
   readonly region?: string;
@@ -35,7 +37,9 @@ export function addXdsCommand(program: Command, run: (flags: XdsFlags) => Promis
         'the home to watch (default: $KUBECONFIG, ~/.kube/config, or the Pod that it runs in)',
       )
       .option('--context <name>', 'a context of that file other than its current one')
-      .option('--namespace <name>', 'namespace of Peers, PeerServices and Secrets', systemNamespace)
+      .option('--namespace <name>', 'namespace of Peers and PeerServices', systemNamespace)
+      .option('--secrets-namespace <name>', 'namespace of the Secret with its authority (default: --namespace)')
+      .option('--peering-namespace <name>', 'namespace of the Secrets of portolan peering (default: --namespace)')
       .option('--cluster-id <id>', 'the cluster it serves (default: the id that the cluster joined with)')
       .option('--zone <zone>', 'the zone of the cluster, if the clusterset does not name one')
       .option('--region <region>', 'the region of the cluster, if the clusterset does not name one')

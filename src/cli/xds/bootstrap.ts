@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Client } from '../../kube/client/client.ts';
-import { systemNamespace } from '../../kube/objects/ours.ts';
+import { systemNamespace, xdsNamespace } from '../../kube/objects/ours.ts';
 import { issueProxy, openAuthority, renewedCertificateMs } from '../../xds/identity/authority.ts';
 import {
   type BootstrapOptions,
@@ -54,7 +54,11 @@ export function addBootstrapCommand(xds: Command, deps: CliDeps): void {
       .requiredOption('--name <name>', 'distinguishes the proxy from others of its role'),
   )
     .option('--cluster-id <id>', 'the cluster it runs in (default: the id that the cluster joined with)')
-    .option('--namespace <name>', 'namespace of the Secret with the certificate authority', systemNamespace)
+    .option(
+      '--namespace <name>',
+      `namespace of the Secret with the certificate authority; ${xdsNamespace} where portolan install runs xds`,
+      systemNamespace,
+    )
     .option('--server <host:port>', 'address of the xDS server, for the proxy', '127.0.0.1:15010')
     .option('--socket <path>', 'unix socket of the xDS server, instead of --server: for role grpc')
     .option('--zone <zone>', 'the zone it runs in', '')

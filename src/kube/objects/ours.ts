@@ -6,6 +6,16 @@ export const systemNamespace = 'portolan-system';
 /** Where the Secrets lie that external services name: nothing else does, so that the right to read them gives no more. */
 export const externalNamespace = 'portolan-external';
 
+/**
+ * Where peering and the discovery server keep Secrets. No account with rights lies there: whoever may create Secrets in a
+ * namespace can get tokens of its accounts.
+ */
+export const peeringNamespace = 'portolan-peering';
+export const xdsNamespace = 'portolan-xds';
+/** Secrets of peering: its certificate for peers with the roots beside it, and the authority that issued it. */
+export const peeringCertificateSecret = 'portolan-peering-tls';
+export const peeringAuthoritySecret = 'portolan-peering-authority';
+
 export const managedByLabel = 'app.kubernetes.io/managed-by';
 export const managerName = 'portolan';
 

@@ -29,6 +29,7 @@ export async function runPeering(flags: PeeringFlags): Promise<void> {
     const role = await startPeeringRole({
       ...{ world, log, metrics, home, listen },
       namespace: flags.namespace,
+      secretsNamespace: flags.secretsNamespace,
       advertise: flags.advertise ?? defaultAddress(listen),
       mesh: {
         trustDomain: flags.trustDomain,

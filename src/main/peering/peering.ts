@@ -19,7 +19,7 @@ import type { PeerVersion } from '../../peering/kinds/peer.ts';
 import type { MeshDefaults } from '../../peering/kinds/peer-export.ts';
 import { type Peering, startPeering } from '../../peering/peering.ts';
 import type { OwnGround } from '../../peering/rules/link-config.ts';
-import { meshCardData, meshCardName } from '../../peering/rules/peer-introduction.ts';
+import { cardSecretsKey, meshCardData, meshCardName } from '../../peering/rules/peer-introduction.ts';
 import { openIdentity } from '../../peering/trust/identity.ts';
 import { nodeName } from '../process.ts';
 import { followOwnGround } from './peering-ground.ts';
@@ -30,6 +30,8 @@ export interface PeeringRoleOptions {
   readonly metrics: Metrics;
   readonly home: Client;
   readonly namespace: string;
+  /** Where its Secrets and those that Peers name lie; beside the Peers if left out. */
+  readonly secretsNamespace?: string;
   readonly listen: { readonly host: string; readonly port: number };
   /** `host:port` under which peers reach us; empty if they cannot. A port of 0 becomes the one that is listened on. */
   readonly advertise: string;
@@ -53,7 +55,7 @@ export interface PeeringRole {
 }
 
 export async function startPeeringRole(options: PeeringRoleOptions): Promise<PeeringRole> {
-  const { world, log, metrics, home: client, namespace, mesh } = options;
+  const { world, log, metrics, home: client, namespace, secretsNamespace = namespace, mesh } = options;
   const parts = new Parts(log);
   try {
     const own = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
@@ -61,7 +63,8 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
     const { files } = options;
     const { trustDomain } = mesh;
     const hosts = [hostOf(options.advertise)].filter((host) => host !== '');
-    const identity = await openIdentity({ world, log, client, namespace, trustDomain, hosts, ...(files && { files }) });
+    const kept = { namespace: secretsNamespace, formerNamespace: namespace };
+    const identity = await openIdentity({ world, log, client, ...kept, trustDomain, hosts, ...(files && { files }) });
     parts.add('identity', () => identity.stop());
     metrics.certificateEnd('peering', () => {
       const own = identity.current();
@@ -73,7 +76,7 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
     parts.add('own ground', () => ground.stop());
     await ground.whenRead();
     const peering = await startPeering({
-      ...{ world, log, metrics, client, namespace, mesh },
+      ...{ world, log, metrics, client, namespace, secretsNamespace, mesh },
       listen: options.listen,
       own: () => ground.current(),
       credentials: identity,
@@ -91,11 +94,10 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
     }
     const advertised = options.advertise.replace(/:0$/, `:${peering.port}`);
     const publish = () =>
-      publishCard(
-        client,
-        namespace,
-        meshCardData({ address: advertised, domain: trustDomain, bundle: identity.bundle() }, mesh),
-      );
+      publishCard(client, namespace, {
+        ...meshCardData({ address: advertised, domain: trustDomain, bundle: identity.bundle() }, mesh),
+        [cardSecretsKey]: secretsNamespace,
+      });
     await publish();
     const off = identity.onChanged(() => {
       publish().catch((error) => log.warn('our card for peers was not written', { error: errorText(error) }));

@@ -1,5 +1,7 @@
-// The Secrets that peering keeps in the system namespace of its home: the certificate of this mesh for its peers,
-// with the roots beside it, and the authority that issued it unless another one does.
+// The Secrets that peering keeps in its home: the certificate of this mesh for its peers, with the roots beside it, and the
+// authority that issued it unless another one does.
 
-export const certificateSecret = 'portolan-peering-tls';
-export const authoritySecret = 'portolan-peering-authority';
+import { peeringAuthoritySecret, peeringCertificateSecret } from '../../kube/objects/ours.ts';
+
+export const certificateSecret = peeringCertificateSecret;
+export const authoritySecret = peeringAuthoritySecret;

@@ -19,7 +19,14 @@ async function setUp(expiresMs: number) {
     stringData: { terms },
   });
   const say = (body: object, untilKnown = async (_peer: string) => {}) =>
-    introduce({ client, namespace, nowMs: 1000, body: Buffer.from(JSON.stringify(body)), untilKnown });
+    introduce({
+      client,
+      namespace,
+      secretsNamespace: namespace,
+      nowMs: 1000,
+      body: Buffer.from(JSON.stringify(body)),
+      untilKnown,
+    });
   return { client, say };
 }
 

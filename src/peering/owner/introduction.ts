@@ -17,7 +17,10 @@ import { homeRefusal, isRefusedForGood } from '../rules/reason.ts';
 
 export interface IntroduceOptions {
   readonly client: Client;
+  /** Where the Peer is made. */
   readonly namespace: string;
+  /** Where introductions lie. */
+  readonly secretsNamespace: string;
   readonly nowMs: number;
   readonly body: Buffer;
   /** Ends when a call of this peer would be taken. */
@@ -26,10 +29,10 @@ export interface IntroduceOptions {
 
 /** Answers the other mesh; the Peer exists when it answers 200. */
 export async function introduce(options: IntroduceOptions): Promise<PlainAnswer> {
-  const { client, namespace, nowMs } = options;
+  const { client, namespace, secretsNamespace, nowMs } = options;
   const reply = parseIntroductionReply(options.body.toString('utf8'));
   if (reply === undefined) return refuse(400, 'not an introduction: secret, address, domain and bundle are needed');
-  const found = await findSecret(client, namespace, reply.secret);
+  const found = await findSecret(client, secretsNamespace, reply.secret);
   if (found === undefined) return refuse(401, 'this introduction is unknown, or was used already');
   // Taken first, on condition that it is unused: of two concurrent holders one is refused.
   const isTaken = await take(client, found);
@@ -40,7 +43,7 @@ export async function introduce(options: IntroduceOptions): Promise<PlainAnswer>
     await client.create<Peer>(peerType, peerOf(namespace, terms, reply));
   } catch (error) {
     const { name, labels } = found.metadata;
-    await client.create<Secret>(secretType, { ...found, metadata: { name, namespace, labels } });
+    await client.create<Secret>(secretType, { ...found, metadata: { name, namespace: secretsNamespace, labels } });
     return whyNot(error, terms.peer);
   }
   // It dials as soon as it has our answer.

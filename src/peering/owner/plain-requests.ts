@@ -17,6 +17,7 @@ export interface PlainRequestsOptions {
   readonly client: Client;
   readonly world: Pick<World, 'clock' | 'timers'>;
   readonly namespace: string;
+  readonly secretsNamespace: string;
   readonly owner: Owner;
   readonly catalog: OwnerCatalog;
   /** Whether our watch on Peers has this one. */
@@ -37,14 +38,14 @@ export class PlainRequests {
   }
 
   route({ path, verdict, from }: PlainRequest<PeerCaller>): PlainRoute | undefined {
-    const { client, namespace, world } = this.#options;
+    const { client, namespace, secretsNamespace, world } = this.#options;
     if (path === introductionPath && !this.#introductions.mayTry(from))
       return { status: 429, body: JSON.stringify({ message: 'too many introductions were tried; try again later' }) };
     if (path === introductionPath)
       return {
         withBody: (body) =>
           introduce({
-            ...{ client, namespace, nowMs: world.clock.wallMs(), body },
+            ...{ client, namespace, secretsNamespace, nowMs: world.clock.wallMs(), body },
             untilKnown: (peer) => this.#untilKnown(peer),
           }),
       };

@@ -29,6 +29,8 @@ export interface IntroductionToken extends MeshCard {
 }
 
 export const meshCardName = 'portolan-peering';
+/** In the card: the namespace of the Secrets that peering reads. */
+export const cardSecretsKey = 'secretsNamespace';
 export const introductionPath = '/portolan/v1/introduce';
 export const catalogPath = '/portolan/v1/catalog';
 

@@ -52,6 +52,23 @@ test('identity: the first start -> an authority and a certificate with our SPIFF
   await client.get(secretType, { namespace, name: authoritySecret });
 });
 
+test('identity: its Secrets are in the namespace of an earlier version -> the same authority and certificate, kept apart from then on', async () => {
+  const { open, options, client } = await setUp();
+  const before = await open();
+  const apart = { ...options(), namespace: 'portolan-peering', formerNamespace: namespace };
+  await client.create(
+    { group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', isNamespaced: false },
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'portolan-peering' } },
+  );
+  const after = await openIdentity(apart);
+  expect([after.bundle(), after.current()?.key]).toEqual([before.bundle(), before.current()?.key]);
+  for (const name of [authoritySecret, certificateSecret]) {
+    await client.get(secretType, { namespace: 'portolan-peering', name });
+    await client.delete(secretType, { namespace, name });
+  }
+  expect((await openIdentity(apart)).current()?.key).toBe(before.current()?.key);
+});
+
 test('identity: names and addresses that clients reach us at -> in the certificate, also those of another process', async () => {
   const first = await setUp({ hosts: ['peering.acme.example', '192.0.2.7'] });
   const certificate = new X509Certificate((await first.open()).current()!.certificate);

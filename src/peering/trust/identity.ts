@@ -8,6 +8,7 @@ import type { Timer, World } from '../../base/world.ts';
 import { coversHosts, issueCertificate } from '../../base/x509/certificates.ts';
 import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { takeOverSecret } from '../../kube/client/take-over-secret.ts';
 import { isAlreadyExists, isNotFound } from '../../kube/objects/api-error.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { meshIdentity } from '../kinds/proxy-identity.ts';
@@ -25,6 +26,8 @@ export interface IdentityOptions {
   readonly log: Log;
   readonly client: Client;
   readonly namespace: string;
+  /** Where an earlier version kept its Secrets. */
+  readonly formerNamespace?: string;
   readonly trustDomain: string;
   /** Names and addresses that clients reach us at: stock gRPC clients verify them. */
   readonly hosts?: readonly string[];
@@ -45,6 +48,7 @@ interface Material extends OwnCredentials {
 
 export async function openIdentity(options: IdentityOptions): Promise<MeshIdentity> {
   const read = async () => checked(await (options.files === undefined ? fromSecrets(options) : fromFiles(options)));
+  if (options.files === undefined) await takeOver(options);
   let material = await read();
   let timer: Timer | undefined;
   let isStopped = false;
@@ -74,6 +78,11 @@ export async function openIdentity(options: IdentityOptions): Promise<MeshIdenti
       timer?.cancel();
     },
   };
+}
+
+async function takeOver({ client, namespace, formerNamespace = namespace }: IdentityOptions): Promise<void> {
+  for (const name of [authoritySecret, certificateSecret])
+    await takeOverSecret(client, { name, from: formerNamespace, to: namespace });
 }
 
 async function fromFiles({ world, files }: IdentityOptions): Promise<Material> {

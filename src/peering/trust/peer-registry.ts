@@ -38,6 +38,7 @@ export interface KnownPeer {
 export interface PeerRegistryOptions {
   readonly peers: InformerReader<Peer>;
   readonly secrets: InformerReader<Secret>;
+  readonly secretsNamespace: string;
   /** `peer` is undefined when it is gone. */
   readonly onChanged: (name: string, peer: KnownPeer | undefined) => void;
 }
@@ -205,7 +206,7 @@ export class PeerRegistry {
     if (name === undefined) return undefined;
     const users = this.#users.get(name) ?? new Set();
     this.#users.set(name, users.add(metadata.name));
-    const data = this.#options.secrets.get(`${metadata.namespace}/${name}`)?.data?.[field];
+    const data = this.#options.secrets.get(`${this.#options.secretsNamespace}/${name}`)?.data?.[field];
     return data === undefined ? undefined : Buffer.from(data, 'base64').toString('utf8');
   }
 }

@@ -12,13 +12,17 @@ import {
   type KeptAuthorityOptions,
   openKeptAuthority,
 } from '../../kube/client/kept-authority.ts';
+import { takeOverSecret } from '../../kube/client/take-over-secret.ts';
 import { xdsAuthoritySecret } from '../../kube/objects/ours.ts';
 import { identityUri, type ProxyIdentity } from './proxy-identity.ts';
 
 export interface AuthorityOptions {
   readonly world: Pick<World, 'clock' | 'random'>;
   readonly home: Client;
+  /** Of its Secret. */
   readonly namespace: string;
+  /** Where an earlier version kept it. */
+  readonly formerNamespace?: string;
   readonly cluster: string;
 }
 
@@ -30,7 +34,9 @@ export const serverCertificateMs = 30 * dayMs;
 const fixedCertificateMs = 365 * dayMs;
 export const renewedCertificateMs = 30 * dayMs;
 
-export function openAuthority(options: AuthorityOptions): Promise<Credentials> {
+export async function openAuthority(options: AuthorityOptions): Promise<Credentials> {
+  const { home, namespace, formerNamespace = namespace } = options;
+  await takeOverSecret(home, { name: xdsAuthoritySecret, from: formerNamespace, to: namespace });
   return openKeptAuthority(keptAt(options));
 }
 

@@ -32,6 +32,8 @@ import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './s
 
 export interface IngressSourceOptions extends SourceOptions {
   readonly namespace: string;
+  /** Of the Secrets that Peers name. */
+  readonly secretsNamespace: string;
   readonly secrets: Informer<Secret>;
   readonly mesh: MeshSource;
   readonly withheld: WithheldBook;
@@ -78,7 +80,7 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
 
   function readTrust(name: string): CallerTrust | undefined {
     const peer = peers.get(`${namespace}/${name}`);
-    const bundle = peer === undefined ? '' : bundleOf(peer, secrets, namespace);
+    const bundle = peer === undefined ? '' : bundleOf(peer, secrets, options.secretsNamespace);
     if (peer === undefined || bundle === '') return undefined;
     return { peer: name, domain: peer.spec.trust.domain, bundle, identities: peer.spec.trust.identities ?? [] };
   }

@@ -13,6 +13,7 @@ import { type SourceOptions, sourceOf, type XdsSource } from './source.ts';
 
 export interface MeshSourceOptions extends Omit<SourceOptions, 'book'> {
   readonly namespace: string;
+  readonly secretsNamespace: string;
   readonly secrets: Informer<Secret>;
 }
 
@@ -24,11 +25,12 @@ export interface MeshSource extends XdsSource {
   onChange(listener: () => void): () => void;
 }
 
-export function startMeshSource({ client, world, log, namespace, secrets }: MeshSourceOptions): MeshSource {
+export function startMeshSource(options: MeshSourceOptions): MeshSource {
+  const { client, world, log, namespace, secretsNamespace, secrets } = options;
   const fieldSelector = `metadata.name=${meshCardName}`;
   const card = createInformer<ConfigMap>({ client, world, log, namespace, type: configMapType, fieldSelector });
   const source = sourceOf([card] as unknown as Informer<never>[], () => {});
-  const secretKey = `${namespace}/${authoritySecret}`;
+  const secretKey = `${secretsNamespace}/${authoritySecret}`;
   return {
     ...source,
     defaults: () => meshDefaultsIn(card.get(`${namespace}/${meshCardName}`)?.data ?? {}),

@@ -19,6 +19,8 @@ import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './s
 
 export interface PeersSourceOptions extends SourceOptions {
   readonly namespace: string;
+  /** Of the Secrets that Peers name. */
+  readonly secretsNamespace: string;
   readonly secrets: Informer<Secret>;
   readonly mesh: MeshSource;
   readonly withheld: WithheldBook;
@@ -29,7 +31,7 @@ export interface PeersSourceOptions extends SourceOptions {
 const renewMs = 3_600_000;
 
 export function startPeersSource(options: PeersSourceOptions): XdsSource {
-  const { client, world, book, namespace, secrets, mesh, withheld } = options;
+  const { client, world, book, namespace, secretsNamespace, secrets, mesh, withheld } = options;
   const log = options.log.with({ source: 'peers' });
   const where = { client, world, log, namespace };
   const services = createInformer<PeerService>({
@@ -45,7 +47,7 @@ export function startPeersSource(options: PeersSourceOptions): XdsSource {
 
   const bundle = (name: string) => {
     const peer = peers.get(`${namespace}/${name}`);
-    return peer === undefined ? '' : bundleOf(peer, secrets, namespace);
+    return peer === undefined ? '' : bundleOf(peer, secrets, secretsNamespace);
   };
 
   const batch = new Batch(world.timers, (keys) => {
@@ -104,7 +106,7 @@ export function startPeersSource(options: PeersSourceOptions): XdsSource {
     peers.on((_key, next, previous) => batch.add(`peer ${(next ?? previous)!.metadata.name}`)),
     secrets.on((key) => {
       for (const { metadata, spec } of peers.values()) {
-        if (spec.trust?.bundleSecret && `${namespace}/${spec.trust.bundleSecret.name}` === key)
+        if (spec.trust?.bundleSecret && `${secretsNamespace}/${spec.trust.bundleSecret.name}` === key)
           batch.add(`peer ${metadata.name}`);
       }
     }),
