@@ -1,5 +1,6 @@
 // Names and ranges of this cluster, which no peer may claim: zones and ranges from flags and from the clusterset, which the agent
-// copies into the home, and the hosts of our own API and endpoint. Followed while the process runs.
+// copies into the home, and the hosts of our own API and endpoint, with the address that the API has inside the cluster. Followed
+// while the process runs.
 
 import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
@@ -10,6 +11,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { createInformer } from '../../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
+import { type Service, serviceType } from '../../kube/objects/service.ts';
 import type { OwnGround } from '../../peering/rules/link-config.ts';
 
 export interface OwnGroundOptions {
@@ -41,28 +43,46 @@ export function followOwnGround(options: OwnGroundOptions): FollowedGround {
     ...{ client, world, log, type: configMapType, namespace: systemNamespace },
     fieldSelector: `metadata.name=${clusterSetDnsName}`,
   });
+  const apiServices = createInformer<Service>({
+    ...{ client, world, log, type: serviceType, namespace: 'default' },
+    fieldSelector: 'metadata.name=kubernetes',
+  });
   let set: SetGround | undefined;
+  let written: ConfigMap | undefined;
+  let apiAddresses: readonly string[] = [];
   let current = groundOf(options, undefined);
-  informer.on((_key, next) => {
-    set = next && readGround(next);
-    const ground = groundOf(options, next);
+  const renew = () => {
+    const ground = groundOf({ ...options, hosts: [...options.hosts, ...apiAddresses] }, written);
     if (JSON.stringify(ground) === JSON.stringify(current)) return;
     current = ground;
     onChanged();
+  };
+  informer.on((_key, next) => {
+    written = next;
+    set = next && readGround(next);
+    renew();
+  });
+  apiServices.on((_key, next) => {
+    apiAddresses = (next?.spec?.clusterIPs ?? []).filter((ip) => ip !== 'None');
+    renew();
   });
   informer.start();
+  apiServices.start();
   return {
     current: () => current,
     set: () => set,
     whenRead: () => {
       const patience = new AbortController();
       const timer = world.timers.after(firstReadMsMax, () => patience.abort());
-      return informer
-        .whenSynced(patience.signal)
+      return Promise.all([informer, apiServices].map((each) => each.whenSynced(patience.signal)))
+        .then(() => {})
         .catch(() => log.info("the clusterset's zones and ranges cannot be read yet"))
         .finally(() => timer.cancel());
     },
-    stop: () => informer.stop(),
+    stop: () => {
+      informer.stop();
+      apiServices.stop();
+    },
   };
 }
 

@@ -12,8 +12,11 @@ import { createMetrics } from '../../base/metrics.ts';
 import { createRealWorld } from '../../base/real/world.ts';
 import type { World } from '../../base/world.ts';
 import { dnsOptionsManifest } from '../../clusterset/rules/clusterset-dns.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { secretType } from '../../kube/objects/secret.ts';
+import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { whyNotIngress } from '../../peering/kinds/ingress-address.ts';
 import { peerType } from '../../peering/kinds/peer.ts';
 import { type PeerService, peerServiceType } from '../../peering/kinds/peer-service.ts';
 import { certificateSecret } from '../../peering/kinds/secrets.ts';
@@ -22,6 +25,7 @@ import { type MemoryHome, memoryHome, namespace, startMesh } from '../../peering
 import { meshOf } from '../../peering/testing/edge/mesh.ts';
 import { eventually } from '../../peering/testing/edge/running-meshes.ts';
 import { startPeeringRole } from './peering.ts';
+import { followOwnGround } from './peering-ground.ts';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -145,6 +149,30 @@ test.each(['PEM files', 'a Secret'] as const)(
     await eventually(() => (stream()?.sinceMs ?? 0) > (sinceMs ?? 0) && stream()?.state).toBe('waiting');
   },
 );
+
+test('peering role: a peer names the address that our API has inside the cluster as its ingress -> refused, without a flag', async () => {
+  const home = await memoryHome();
+  closing.push(() => home.stop());
+  const ref = { namespace: 'default', name: 'kubernetes' };
+  if ((await getOrUndefined(home.client, serviceType, ref)) === undefined)
+    await home.client.create(serviceType, {
+      ...{ apiVersion: 'v1', kind: 'Service', metadata: ref },
+      spec: { ports: [{ port: 443 }] },
+    } as Service);
+  const api = (await home.client.get<Service>(serviceType, ref)).spec?.clusterIP ?? '';
+  const ground = followOwnGround({
+    ...{ world: createRealWorld(), log: silentLog, home: home.client, onChanged: () => {} },
+    ...{ zones: [], ranges: [], hosts: ['api.us.example'] },
+  });
+  closing.push(() => ground.stop());
+  await ground.whenRead();
+  const { zones: ownZones, hosts: ownHosts } = ground.current();
+  const bounds = { allowed: [], ownZones, ownRanges: [], ownHosts };
+  expect(whyNotIngress(api, bounds)).toContain('address of our own');
+  expect(whyNotIngress('api.us.example', bounds)).toContain('host of our own');
+  await home.client.delete(serviceType, ref);
+  await eventually(() => ground.current().hosts.includes(api)).toBe(false);
+});
 
 test("peering role: the clusterset's zone, federation and ranges -> no peer may claim them, and services get addresses from them; our certificate has our address", async () => {
   const home = await memoryHome();
