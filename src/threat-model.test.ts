@@ -4,10 +4,21 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { partNames } from './install/values.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const page = readFileSync(join(root, 'docs/threat-model.md'), 'utf8');
-const attackers = ['Tenant', 'Import writer', 'Member', 'Broker admin', 'Peer', 'DNS client', 'Host user', 'Network'];
+const attackers = [
+  'Tenant',
+  'Import writer',
+  'Member',
+  'Broker admin',
+  'Peer',
+  'DNS client',
+  'Host user',
+  'Network',
+  'Compromised part',
+];
 
 interface Row {
   readonly attacker: string;
@@ -51,6 +62,11 @@ describe('docs/threat-model.md', () => {
       expect(problemOf(proof)).toBeUndefined();
     },
   );
+
+  test('every part of an installation -> has a row', () => {
+    const rowed = rows.filter(({ attacker }) => attacker === 'Compromised part').map(({ tries }) => tries);
+    expect(rowed.sort()).toEqual([...partNames].sort());
+  });
 
   test('a test that is not there, a row without one -> would be found', () => {
     expect(problemOf('`src/none.test.ts` "x"')).toContain('does not exist');

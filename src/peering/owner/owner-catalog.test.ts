@@ -41,6 +41,15 @@ test('export: by name -> those services and no others, to those peers and no oth
   expect(offered('third')).toEqual([]);
 });
 
+test('export: names, paths and selectors that fit services of another namespace -> none of those is offered', () => {
+  const metadata = { name: 'secret', namespace: 'bank', labels: { tier: 'gold' } };
+  catalog.setService('bank', 'secret', { apiVersion: 'v1', kind: 'Service', metadata, spec: onePort } as Service);
+  putService('own', { labels: { tier: 'gold' } });
+  putExport('all', { services: ['secret', 'bank/secret', '../bank/secret', '*'], serviceSelector: {} });
+  putExport('gold', { serviceSelector: { matchLabels: { tier: 'gold' } } });
+  expect(offered()).toEqual(['own.shop.mesh.us.example']);
+});
+
 test('export: by selector -> follows the labels of services that come, change and go', () => {
   putExport('gold', { serviceSelector: { matchLabels: { tier: 'gold' } } });
   putService('a', { labels: { tier: 'gold' } });
