@@ -374,6 +374,7 @@ export const heavyRequests: readonly Heavy[] = [
   ...lists(),
   ...watches(),
   ...collections(),
+  { verb: 'snapshot', what: 'of everything', run: (place) => sent(place, 'POST', '/snapshots') },
 ];
 
 /** Creates the objects that the requests above use. */
