@@ -18,6 +18,7 @@ import {
   memberNamespaceObject,
   memberObjects,
   memberOwner,
+  memberQuotaObject,
 } from '../../clusterset/membership/broker-objects.ts';
 import { formatJoinToken } from '../../clusterset/membership/join-token.ts';
 import {
@@ -41,6 +42,7 @@ import { checkedServer, warnIfLoopback } from '../reachable.ts';
 import { addWaitOptions, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, findHomeOf, type HomeFlags } from '../with-home.ts';
 import { parseRanges } from './broker-init.ts';
+import { untilQuotaCounted } from './quota-counted.ts';
 
 interface TokenFlags extends HomeFlags, WaitFlags {
   readonly clusterset: string;
@@ -82,6 +84,7 @@ The token can be used once. Examples:
         const token = await brokerToken({ client, access, ...request });
         warnIfLoopback(deps, request.server ?? access.server);
         deps.print(token);
+        await untilCounted(deps, client, request);
         await waitIfAsked(deps, flags, {
           what: `broker token ${id}`,
           look: async () => {
@@ -95,6 +98,18 @@ The token can be used once. Examples:
       }
     },
   );
+}
+
+/** A cluster that joins meanwhile waits too. */
+async function untilCounted(deps: ClusterSetDeps, client: Client, request: MemberRequest): Promise<void> {
+  const { clusterset, id } = request;
+  const { spec } = await readClusterSet(client, clusterset);
+  const quota = memberQuotaObject({ ...request, quota: spec?.memberQuota });
+  const namespace = memberNamespace(clusterset, id);
+  if (!(await untilQuotaCounted(deps, { client, clusterId: id, namespace, quota })))
+    deps.warn?.(
+      `the broker still refuses what cluster ${id} exports: does a kube-controller-manager count its quotas?`,
+    );
 }
 
 export interface TokenRequest extends MemberRequest {

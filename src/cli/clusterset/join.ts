@@ -64,6 +64,7 @@ import {
 import { parseRanges } from './broker-init.ts';
 import { brokerToken } from './broker-token.ts';
 import { findPodRanges, findServiceRanges } from './own-ranges.ts';
+import { untilQuotaCounted } from './quota-counted.ts';
 
 interface JoinFlags extends HomeFlags, ValueFlags, WaitFlags {
   readonly install?: boolean;
@@ -117,11 +118,22 @@ To change the id, leave and join again. After joining, run portolan agent, or on
         const plan = await checkInstallation(deps, client, { flags, clusterId });
         for (const line of await join(deps, request)) deps.print(line);
         if (plan !== undefined) await installParts(deps, client, plan);
+        await untilAccepted(deps, client);
         deps.print(await nextStep(client, { clusterId }));
         await waitIfAsked(deps, flags, { what: `join as ${clusterId}`, look: () => lookAlive(deps, client) });
       });
     },
   );
+}
+
+/** Until the broker takes what this cluster exports. */
+async function untilAccepted(deps: ClusterSetDeps, home: Client): Promise<void> {
+  const membership = await requireMembership(home);
+  const { clusterId, namespace } = membership;
+  const isCounted = await withBroker(deps.world, membership, (client) =>
+    untilQuotaCounted(deps, { client, clusterId, namespace }),
+  );
+  if (!isCounted) deps.print('note: the broker refuses exports of this cluster until it has counted its quota');
 }
 
 /** The lease of the member, which its agent renews. */
