@@ -196,14 +196,24 @@ async function createDeps(): Promise<ClusterSetDeps> {
     progress: (text) => {
       if (process.stderr.isTTY) process.stderr.write(`${printable(text)}\n`);
     },
+    clearScreen: () => {
+      if (process.stdout.isTTY) process.stdout.write('\x1b[2J\x1b[H');
+    },
     setExitCode: (code) => {
       process.exitCode = code;
     },
   };
 }
 
-for (const command of program.commands) {
-  command.showHelpAfterError(`(portolan ${command.name()} --help lists its options)`);
+pointToHelp(program, 'portolan');
+
+/** An error names the help of the command that it is about. */
+function pointToHelp(parent: Command, path: string): void {
+  for (const command of parent.commands) {
+    const own = `${path} ${command.name()}`;
+    command.showHelpAfterError(`(${own} --help lists its options)`);
+    pointToHelp(command, own);
+  }
 }
 
 takeFlagsFromEnvironment(program);

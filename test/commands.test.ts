@@ -96,7 +96,7 @@ describe('portolan: what is typed wrong', () => {
     expect(broken.err).toContain(`kubeconfig ${directory}/broken`);
     const context = await onHome(`${register} --context other`);
     expect(context.err).toContain('there is no "other"; known: "home"');
-    for (const { code } of [none, missing, broken, context]) expect(code).toBe(1);
+    for (const { code } of [none, missing, broken, context]) expect(code).toBe(2);
   });
 
   test('a home that does not answer -> says which, and ends', async () => {

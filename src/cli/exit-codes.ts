@@ -2,6 +2,8 @@
 
 import { formatHostPort } from '../base/net/host-port.ts';
 import { ConnectionError } from '../base/real/connection-error.ts';
+import { NoClusterSet } from '../clusterset/explain/broker-state.ts';
+import { KubeconfigError } from '../kube/client/kubeconfig.ts';
 import { ApiError } from '../kube/objects/api-error.ts';
 
 export const exitCodes = {
@@ -42,6 +44,8 @@ export function notFoundError(message: string): CommandError {
 export function exitKindOf(error: unknown): ExitKind {
   for (let one = error; one instanceof Error; one = one.cause) {
     if (one instanceof CommandError) return one.kind;
+    if (one instanceof KubeconfigError) return 'usage';
+    if (one instanceof NoClusterSet) return 'notFound';
     if (one instanceof ConnectionError) return 'unreachable';
     if (one instanceof ApiError) return kindOfStatus(one.code);
   }

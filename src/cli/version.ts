@@ -10,12 +10,13 @@ import { newerLease } from '../clusterset/rules/leases/newer-lease.ts';
 import { getOrUndefined } from '../kube/client/absent.ts';
 import type { Client } from '../kube/client/client.ts';
 import { isServed } from '../kube/client/discovery.ts';
+import { NoHome } from '../kube/client/kubeconfig.ts';
 import { isForbidden } from '../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 import { partAnnotations, partLabel } from '../kube/objects/part-lease.ts';
 import { partStatuses } from '../kube/objects/part-status.ts';
-import { exitCodes } from './exit-codes.ts';
+import { describeError, exitCodes, exitKindOf } from './exit-codes.ts';
 import { formatOutput, formatTable, outputOption, parseOutput } from './table.ts';
 import { verbs } from './verbs.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, type OpenHome, withHome } from './with-home.ts';
@@ -43,15 +44,31 @@ export function addVersionCommand(program: Command, deps: ClusterSetDeps): void 
     );
   addHomeOptions(command).action(async (flags: VersionFlags) => {
     const format = parseOutput(flags.output);
-    const found = flags.client
-      ? { home: undefined, parts: [] }
-      : await withHome(deps, flags, (home) => readVersions(home, deps.world.clock.wallMs()));
+    const found = flags.client ? noHome : await findVersions(deps, flags);
     const behind = found.parts.filter((part) => part.version !== version);
     const value = { client: version, ...found, behind: behind.map(({ part, node }) => `${part}/${node}`) };
     const names = found.parts.map(({ part, node }) => `${part}/${node}`);
     for (const line of formatOutput(format, { value, names, text: () => versionText(value) })) deps.print(line);
     if (behind.length > 0) deps.setExitCode(exitCodes.notReady);
   });
+}
+
+const noHome = { home: undefined, parts: [] };
+
+/** Of this program alone where no home is named and none is found. A home that does not answer is an error after that. */
+async function findVersions(
+  deps: ClusterSetDeps,
+  flags: VersionFlags,
+): Promise<{ home: string | undefined; parts: PartVersion[] }> {
+  try {
+    return await withHome(deps, flags, (home) => readVersions(home, deps.world.clock.wallMs()));
+  } catch (error) {
+    if (!(error instanceof NoHome)) {
+      deps.warn?.(`portolan: ${describeError(error)}`);
+      deps.setExitCode(exitCodes[exitKindOf(error)]);
+    }
+    return noHome;
+  }
 }
 
 async function readVersions({ client }: OpenHome, nowMs: number): Promise<{ home: string; parts: PartVersion[] }> {

@@ -16,6 +16,8 @@ export interface CliDeps {
   readonly warn?: (line: string) => void;
   /** The current step of long work: on standard error, if that is a terminal. */
   readonly progress?: (line: string) => void;
+  /** Before a page that replaces the one before; does nothing where output is no terminal. */
+  readonly clearScreen?: () => void;
 }
 
 export interface HomeFlags {

@@ -94,7 +94,7 @@ export const codes = {
     severity: 'error',
     means:
       'A ServiceExport names a Service that does not exist, or one of type ExternalName, so nothing is offered to other clusters.',
-    fix: 'Create the Service, or remove the export with portolan unexport.',
+    fix: 'Create the Service, or remove the export with portolan unexport NAMESPACE/NAME.',
   },
   PTL0302: {
     title: 'exports are in conflict',

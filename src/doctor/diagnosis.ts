@@ -90,7 +90,18 @@ function resultOf(result: ReturnType<Check>): PartlyChecked {
 
 function findingOf(code: Code, found: Found, { cluster, nowMs }: ClusterFacts): Finding {
   const { title, severity, means, fix } = codes[code];
-  return { code, severity, title, fix, ...found, cluster, observedAt: formatTime(nowMs), means, docs: docsOf(code) };
+  const named = withNames(found.fix ?? fix, found.subject);
+  const observedAt = formatTime(nowMs);
+  return { code, severity, title, ...found, fix: named, cluster, observedAt, means, docs: docsOf(code) };
+}
+
+/** A next step with the names of its subject, to be copied as it is. */
+export function withNames(fix: string, subject: string): string {
+  const [key] = /[a-z0-9.-]+\/[a-z0-9.-]+/.exec(subject) ?? [];
+  const [domain] = /^[a-z0-9-]+(\.[a-z0-9-]+)+/.exec(subject) ?? [];
+  const own = domain ?? key?.split('/')[1];
+  const filled = key === undefined ? fix : fix.replaceAll('NAMESPACE/NAME', key);
+  return own === undefined ? filled : filled.replace(/(?<![/A-Z])\bNAME\b/g, own);
 }
 
 function worstFirst(a: Finding, b: Finding): number {

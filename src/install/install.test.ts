@@ -304,6 +304,23 @@ describe('install: what clusters ask for', () => {
     );
   });
 
+  test('people in their own namespaces -> editors export, viewers read exports and imports; nobody writes imports', () => {
+    const roles = objectsOf(defaultValues)
+      .map(({ object }) => object as KubernetesObject & { rules?: { resources: string[]; verbs: string[] }[] })
+      .filter(({ metadata }) => JSON.stringify(metadata.labels).includes('aggregate-to-'));
+    const granted = (to: string) =>
+      roles
+        .filter(({ metadata }) => metadata.labels?.[`rbac.authorization.k8s.io/aggregate-to-${to}`] === 'true')
+        .flatMap(({ rules = [] }) => rules.flatMap(({ resources, verbs }) => [`${verbs.join()} ${resources.join()}`]))
+        .sort();
+    const read = 'get,list,watch serviceexports,serviceimports';
+    const write = 'create,update,patch,delete serviceexports';
+    expect([granted('view'), granted('edit'), granted('admin')]).toEqual([[read], [write, read], [write, read]]);
+    expect(objectsOf({ ...defaultValues, rightsOnly: true }).map(({ object }) => object.metadata.name)).toContain(
+      'portolan:export-services',
+    );
+  });
+
   test('peers and resolvers are elsewhere -> their Services have an address for them', () => {
     const typeOf = (part: 'peering' | 'authority' | 'xds') =>
       new Map(parts)

@@ -7,6 +7,7 @@ import { externalNamespace, peeringNamespace, systemNamespace, xdsNamespace } fr
 import { rbacGroup, serviceAccountType } from '../kube/objects/rbac.ts';
 import { resourceQuotaType } from '../kube/objects/resource-quota.ts';
 import { type Gated, isOpen } from './gate.ts';
+import { namespaceRoles } from './namespace-roles.ts';
 import { partsOf } from './parts.ts';
 import { defaultValues, type PartName, type Values } from './values.ts';
 import { objectsOfPart } from './workload.ts';
@@ -14,7 +15,7 @@ import { objectsOfPart } from './workload.ts';
 /** Namespaces of Secrets: nothing runs there. */
 export const secretNamespaces: readonly string[] = [externalNamespace, peeringNamespace, xdsNamespace];
 
-/** Objects that every installation has: the namespaces, the account of those who ask parts, and room for important Pods. */
+/** Objects that every installation has: namespaces, the account of those who ask parts, roles of people, room for important Pods. */
 export function commonObjects(): Manifest[] {
   return [
     // The proxies use the network of their nodes, which stricter levels forbid.
@@ -25,6 +26,7 @@ export function commonObjects(): Manifest[] {
     ),
     ...secretNamespaces.map((name) => manifest(namespaceType, { name }, {})),
     manifest(serviceAccountType, ticketAccount, {}),
+    ...namespaceRoles(),
     criticalPods(),
   ];
 }

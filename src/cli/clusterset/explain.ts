@@ -8,9 +8,10 @@ import { readSetState, type SetState } from '../../clusterset/explain/set-state.
 import { describeLease, type LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
 import { CommandError, exitCodes, notFoundError } from '../exit-codes.ts';
 import { addExplainConnectionCommand } from '../external/explain-connection.ts';
+import { didYouMean, findService, knownServices } from '../suggest.ts';
 import { formatOutput, formatTable, type OutputFormat, outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
-import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
+import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { explainAtHome, formatHomeExplanation, type HomeExplanation } from './explain-home.ts';
 
 interface ExplainFlags extends HomeFlags {
@@ -21,7 +22,7 @@ export function addExplainCommand(program: Command, deps: ClusterSetDeps): void 
   const command = program
     .command('explain')
     .description(verbs.explain)
-    .argument('<namespace/name>', 'a service of the clusterset')
+    .argument('<namespace/name>', 'a service of the clusterset; the namespace may be left out if one has the name')
     .option(...outputOption)
     .addHelpText(
       'after',
@@ -34,13 +35,14 @@ Examples:
   addHomeOptions(command).action(async (ref: string, flags: ExplainFlags) => {
     const format = parseOutput(flags.output);
     const explanation = await withHome(deps, flags, async ({ client: home, defaultNamespace }) => {
-      const { namespace, name } = parseServiceRef(ref, defaultNamespace);
+      const { namespace, name } = await findService(home, ref, defaultNamespace);
       const key = `${namespace}/${name}`;
       const membership = await requireMembership(home);
       return consultBroker<ServiceExplanation | HomeExplanation>({
         world: deps.world,
         membership,
-        run: async (broker) => explain(await readSetState({ home, broker, membership, keys: [key] }), key),
+        run: async (broker) =>
+          explain(await readSetState({ home, broker, membership, keys: [key] }), key, await knownServices(home)),
         away: (why) => explainAtHome({ home, key, why }),
       });
     });
@@ -53,12 +55,13 @@ Examples:
   });
 }
 
-function explain(state: SetState, key: string): ServiceExplanation {
+function explain(state: SetState, key: string, known: readonly string[]): ServiceExplanation {
   try {
     return explainService(state, key);
   } catch (error) {
     if (!(error instanceof NotExported)) throw error;
-    throw error.kind === 'withdrawn' ? new CommandError('notReady', error.message) : notFoundError(error.message);
+    if (error.kind === 'withdrawn') throw new CommandError('notReady', error.message);
+    throw notFoundError(`${error.message}${didYouMean(key, known)}`);
   }
 }
 

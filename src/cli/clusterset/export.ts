@@ -11,7 +11,7 @@ import { exportToAnnotation, type ServiceExport, serviceExportType } from '../..
 import { exportedReasons, isAboutLimit, serviceNameProblem } from '../../clusterset/rules/export-conditions.ts';
 import { readExportRequest } from '../../clusterset/rules/export-request.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
-import { install } from '../../kube/client/apply.ts';
+import { apply, install, mergeInto } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isForbidden } from '../../kube/objects/api-error.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
@@ -32,6 +32,7 @@ import { completeExport } from './plan-file.ts';
 interface ExportFlags extends HomeFlags, WaitFlags {
   readonly to?: string[];
   readonly allowSystem?: boolean;
+  readonly dryRun?: boolean;
 }
 
 export function addExportCommand(program: Command, deps: ClusterSetDeps): void {
@@ -44,20 +45,23 @@ export function addExportCommand(program: Command, deps: ClusterSetDeps): void {
       'only these clusters import it; all removes the limit (default: unchanged, initially all)',
     )
     .option('--allow-system', 'also from kube-system and default')
+    .option('--dry-run', 'say what it would do, and change nothing')
     .addHelpText(
       'after',
       `
 Examples:
   portolan export shop/checkout --wait
   portolan export shop/checkout --to west,north
-  portolan export shop/checkout --to all`,
+  portolan export shop/checkout --to all
+  portolan export shop/checkout --dry-run`,
     );
   addWaitOptions(addHomeOptions(command), 'the clusterset has it').action(async (ref: string, flags: ExportFlags) => {
     const timeoutMs = parseTimeout(flags.timeout);
     await withHome(deps, flags, async ({ client: home, defaultNamespace }) => {
       const service = parseServiceRef(ref, defaultNamespace);
       refuseSystem(service.namespace, flags.allowSystem === true);
-      const request = { home, ...service, to: parseTo(flags.to) };
+      if (flags.dryRun && flags.wait) throw usageError('--wait: with --dry-run there is nothing to wait for');
+      const request = { home, ...service, to: parseTo(flags.to), isDryRun: flags.dryRun };
       for await (const line of exportService(deps, request)) deps.print(line);
       if (flags.wait) deps.print(await waitForExport(deps, { ...request, timeoutMs }));
     });
@@ -86,6 +90,8 @@ export interface ExportRequest {
   readonly name: string;
   /** Ids of clusters, or `all` to lift an earlier limit; what is limited already stays so when absent. */
   readonly to?: readonly string[] | 'all';
+  /** Everything is checked, and nothing is written. */
+  readonly isDryRun?: boolean | undefined;
 }
 
 /** Lines to print; problems are reported before anything is written. */
@@ -104,14 +110,40 @@ export async function* exportService(deps: CliDeps, request: ExportRequest): Asy
   yield* warnings(deps, request, isLifted ? withoutLimit(wanted) : wanted);
   if (isLifted) {
     const { metadata } = withoutLimit(wanted);
-    await home.patch(serviceExportType, { namespace, name }, { kind: 'merge', body: { metadata } });
-    return yield `${key} is exported to all clusters, no longer only to ${limit || 'nobody'}`;
+    const options = { isDryRun: request.isDryRun === true };
+    await home.patch(serviceExportType, { namespace, name }, { kind: 'merge', body: { metadata } }, options);
+    return yield `${key} ${request.isDryRun ? 'would be' : 'is'} exported to all clusters, no longer only to ${limit || 'nobody'}`;
   }
+  if (request.isDryRun) return yield await tryExport(home, { wanted, present });
   const { object, outcome } = await install<ServiceExport>(home, { type: serviceExportType, object: wanted });
   const only = object.metadata.annotations?.[exportToAnnotation];
   if (outcome !== 'unchanged') yield `${key} is exported${outcome === 'updated' ? ' anew' : ''}`;
   else if (only === undefined) yield `${key} is exported already`;
   else yield `${key} is exported already, only to ${only || 'nobody'}; --to all lifts that`;
+}
+
+/** The home itself says whether it would take the object. */
+async function tryExport(
+  home: Client,
+  { wanted, present }: { readonly wanted: ServiceExport; readonly present: ServiceExport | undefined },
+): Promise<string> {
+  const { namespace, name } = wanted.metadata;
+  const key = `${namespace}/${name}`;
+  const options = { isDryRun: true };
+  if (present === undefined) {
+    await home.create(serviceExportType, wanted, options);
+    return `${key} would be exported`;
+  }
+  const change = mergeInto<ServiceExport>(wanted);
+  const { outcome } = await apply({
+    client: home,
+    type: serviceExportType,
+    present,
+    change,
+    onConflict: 'retry',
+    options,
+  });
+  return outcome === 'unchanged' ? `${key} is exported already` : `${key} would be exported anew`;
 }
 
 /** In a merge patch null takes away. */

@@ -66,7 +66,7 @@ import { brokerToken } from './broker-token.ts';
 import { findPodRanges, findServiceRanges } from './own-ranges.ts';
 import { untilQuotaCounted } from './quota-counted.ts';
 
-interface JoinFlags extends HomeFlags, ValueFlags, WaitFlags {
+export interface JoinFlags extends HomeFlags, ValueFlags, WaitFlags {
   readonly install?: boolean;
   readonly clusterId?: string;
   readonly tokenFile?: string;
@@ -212,6 +212,23 @@ async function tokenAsAdmin(deps: ClusterSetDeps, home: Client, flags: JoinFlags
   }
 }
 
+/** Everything that joining would refuse, without joining; returns what to know, in lines. */
+export async function checkJoin(deps: ClusterSetDeps, home: Client, flags: JoinFlags): Promise<string[]> {
+  const request = await requestOf(deps, home, undefined, flags);
+  const { token } = request;
+  await refuseAtHome(home, token);
+  const notes = await refuseForeignDefinitions({ client: home, ...deps, names: homeDefinitions });
+  const broker = brokerClient(deps.world, token);
+  try {
+    const lines = await refuseAtBroker(broker, request);
+    return [...notes, ...lines, `this cluster can join clusterset ${token.clusterset} as ${token.clusterId}`];
+  } catch (error) {
+    throw isUnauthorized(error) ? tokenUsed(token, error) : error;
+  } finally {
+    broker.close();
+  }
+}
+
 /** Returns one line per completed step. */
 export async function join(deps: ClusterSetDeps, request: JoinRequest): Promise<string[]> {
   const { home, token } = request;
@@ -224,15 +241,18 @@ export async function join(deps: ClusterSetDeps, request: JoinRequest): Promise<
     lines.push(...(await refuseAtBroker(broker, request)));
     await enter(deps, request, broker);
   } catch (error) {
-    if (!isUnauthorized(error)) throw error;
-    throw new Error(
-      `the broker does not accept this join token: it was used already or has expired (${token.expiresAt}); ask for a new one with portolan broker token ${token.clusterId}`,
-      { cause: error },
-    );
+    throw isUnauthorized(error) ? tokenUsed(token, error) : error;
   } finally {
     broker.close();
   }
   return [...lines, `this cluster is ${token.clusterId} in clusterset ${token.clusterset}`];
+}
+
+function tokenUsed({ expiresAt, clusterId }: JoinToken, cause: unknown): Error {
+  return new Error(
+    `the broker does not accept this join token: it was used already or has expired (${expiresAt}); ask for a new one with portolan broker token ${clusterId}`,
+    { cause },
+  );
 }
 
 async function refuseAtHome(home: Client, token: Pick<JoinToken, 'clusterset' | 'clusterId'>): Promise<void> {

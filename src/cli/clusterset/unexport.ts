@@ -10,6 +10,7 @@ import { madeAnnotation, placementLabel, policyLabel } from '../../clusterset/ru
 import { recordName } from '../../clusterset/rules/names.ts';
 import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { didYouMean, knownServices } from '../suggest.ts';
 import { verbs } from '../verbs.ts';
 import { addWaitOptions, parseTimeout, type WaitFlags, waitUntil } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
@@ -43,7 +44,7 @@ export async function* unexportService(deps: ClusterSetDeps, request: UnexportRe
   const { home, namespace, name } = request;
   const key = `${namespace}/${name}`;
   const present = await getOrUndefined<ServiceExport>(home, serviceExportType, { namespace, name });
-  if (present === undefined) return yield `${key} is not exported`;
+  if (present === undefined) return yield `${key} is not exported${didYouMean(key, await knownServices(home))}`;
   refuseMadeByOthers(present, key);
   try {
     const change = (facts: Parameters<Parameters<typeof foreseeHere>[1]['change']>[0]) => {

@@ -1,6 +1,6 @@
 // `portolan doctor`: checks one or several clusters at the same time, and says what is wrong, what it means and what to do.
 
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { allChecks } from '../../doctor/checks/index.ts';
 import { type Severity, severities } from '../../doctor/codes.ts';
 import { diagnose } from '../../doctor/diagnosis.ts';
@@ -15,6 +15,7 @@ import { verbs } from '../verbs.ts';
 import { parseTimeout } from '../wait.ts';
 import { addHomesOptions, type ClusterSetDeps, type HomesFlags, homesOf } from '../with-home.ts';
 import { namesToAsk } from './ask-parts.ts';
+import { type Step, steps } from './before.ts';
 import { readCluster } from './read.ts';
 import { diagnosisText, exitOf } from './report.ts';
 
@@ -24,6 +25,10 @@ interface DoctorFlags extends HomesFlags {
   readonly output: string;
   readonly dns?: string;
   readonly connect: string[];
+  readonly before?: Step;
+  readonly tokenFile?: string;
+  readonly set: string[];
+  readonly values?: string;
 }
 
 export function addDoctorCommand(program: Command, deps: ClusterSetDeps): void {
@@ -32,6 +37,12 @@ export function addDoctorCommand(program: Command, deps: ClusterSetDeps): void {
     .option('--timeout <seconds>', 'time limit for reading one cluster', '20')
     .option('--dns <host:port>', 'one more resolver to ask, beside those that report to the home')
     .option('--connect <namespace/name...>', 'services to connect to from here, by their clusterset name', [])
+    .addOption(
+      new Option('--before <command>', 'only what that command would refuse; changes nothing').choices([...steps]),
+    )
+    .option('--token-file <file>', 'with --before join: the join token; - is standard input')
+    .option('--set <path=value...>', 'with --before install: as for portolan install', [])
+    .option('--values <file>', 'with --before install: as for portolan install')
     .option(...outputOption)
     .addHelpText(
       'after',
@@ -41,6 +52,8 @@ Ends with 0 if nothing is found, 7 for findings, 8 if a check could not run, 6 i
 Examples:
   portolan doctor
   portolan doctor --kubeconfig east.kubeconfig west.kubeconfig --fail-on warning
+  portolan doctor --before install --set dns.clusterIP=10.96.0.20
+  portolan doctor --before join --token-file east.token
   portolan doctor -o json | jq '.findings[] | .code'`,
     )
     .action(async (flags: DoctorFlags) => {
@@ -49,6 +62,12 @@ Examples:
       const timeoutMs = parseTimeout(flags.timeout);
       const { world, host } = deps;
       const homes = homesOf(flags);
+      if (flags.before !== undefined) {
+        const { checkStep } = await import('./before.ts');
+        const { set, values, tokenFile } = flags;
+        for (const home of homes) await checkStep(deps, flags.before, { set, values, tokenFile, ...home });
+        return;
+      }
       if (flags.dns !== undefined && homes.length > 1) throw usageError('--dns: name one cluster with it, not several');
       const accesses = await Promise.all(homes.map((home) => findHome({ host, clock: world.clock, ...home })));
       const thorough = {

@@ -94,6 +94,7 @@ function serviceStatus(object: ServiceImport, serviceExport: ServiceExport | und
     excluded: [],
     // Unknown keeps the reason of before.
     conflicts: (conflict?.reason ?? noConflicts) === noConflicts ? [] : conflict!.reason.split(','),
+    addresses: object.spec.ips ?? [],
     import: 'as last known',
   };
 }

@@ -58,7 +58,7 @@ export interface StaleCluster {
 }
 
 /** For people. */
-export function statusText(status: JudgedStatus): string[] {
+export function statusText(status: JudgedStatus, { isWide = false } = {}): string[] {
   const { clusters, services, behind, unpublished } = status;
   const isBroker = status.cluster === '';
   const inConflict = services.filter(({ conflicts }) => conflicts.length > 0);
@@ -75,7 +75,10 @@ export function statusText(status: JudgedStatus): string[] {
     '',
     ...(services.length === 0
       ? ['nothing is exported yet: portolan export NAMESPACE/NAME']
-      : formatTable(['SERVICE', 'TYPE', 'CLUSTERS', 'CONFLICTS', 'IMPORT'], services.map(serviceRow))),
+      : formatTable(
+          ['SERVICE', 'TYPE', 'CLUSTERS', 'CONFLICTS', 'IMPORT', ...(isWide ? ['ADDRESSES'] : [])],
+          services.map((one) => [...serviceRow(one), ...(isWide ? [one.addresses?.join(',') || '-'] : [])]),
+        )),
     '',
     `${formatCount(services.length, 'service')}, ${inConflict.length} in conflict${inConflict.length === 0 ? '' : ' (portolan explain NAMESPACE/NAME says why)'}`,
     ...status.stale.map(staleLine),
@@ -92,7 +95,7 @@ export function statusText(status: JudgedStatus): string[] {
     ...status.problems.map((problem) => `problem: ${problem}`),
     ...status.warnings.map((warning) => `warning: ${warning}`),
     ...notTried(status.parts ?? []),
-    ...status.unchecked.map((one) => `not checked: ${one}`),
+    ...(status.unchecked.length === 0 ? [] : [`not checked: ${status.unchecked.join('; ')}`]),
   ];
 }
 

@@ -2,11 +2,13 @@
 // far this cluster is behind what lies at the broker.
 
 import type { Command } from 'commander';
+import { sleep } from '../../base/world.ts';
 import { consultBroker, findMembership, requireMembership } from '../../clusterset/explain/consult.ts';
 import { allChecks } from '../../doctor/checks/index.ts';
 import type { Severity } from '../../doctor/codes.ts';
 import { diagnose } from '../../doctor/diagnosis.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
+import { formatTime } from '../../kube/objects/conditions.ts';
 import { describeError, exitCodes, exitKindOf } from '../exit-codes.ts';
 import { readOutside } from '../outside.ts';
 import { formatOutput, outputOption, parseOutput } from '../table.ts';
@@ -28,6 +30,7 @@ import { type JudgedStatus, type Status, statusText } from './status-report.ts';
 
 interface StatusFlags extends HomesFlags {
   readonly output: string;
+  readonly watch?: boolean;
 }
 
 export function addStatusCommand(program: Command, deps: ClusterSetDeps): void {
@@ -35,6 +38,7 @@ export function addStatusCommand(program: Command, deps: ClusterSetDeps): void {
     .command('status')
     .description(verbs.status)
     .option(...outputOption)
+    .option('-w, --watch', 'show it again every two seconds, until Ctrl-C')
     .addHelpText(
       'after',
       `
@@ -45,23 +49,41 @@ Exit code 0 if all is well or there are only warnings, 7 for problems, 8 if some
 answer.
 Examples:
   portolan status
+  portolan status -o wide
   portolan status -o json | jq .services
   portolan status --kubeconfig broker.kubeconfig east.kubeconfig
 At a broker it shows all members. Several homes are a list in JSON.`,
     );
   addHomesOptions(command).action(async (flags: StatusFlags) => {
-    const format = parseOutput(flags.output);
-    const homes = homesOf(flags);
-    const reports = await Promise.all(homes.map((home) => reportOf(deps, home, homes.length > 1)));
-    const values = reports.flatMap(({ value }) => value);
-    const names = reports.flatMap((one) =>
-      one.statuses.flatMap(({ services }) => services.map(({ service }) => service)),
-    );
-    const value = values.length === 1 ? values[0] : values;
-    const text = () => reports.flatMap(({ lines }, index) => (index === 0 ? lines : ['', ...lines]));
-    for (const line of formatOutput(format, { value, names, text })) deps.print(line);
-    deps.setExitCode(worstOf(reports.map(({ exitCode }) => exitCode)));
+    if (!flags.watch) return show(deps, flags);
+    for (;;) {
+      // A home that is away now may be back the next time.
+      await show(deps, flags, { isRepeated: true });
+      await sleep(deps.world.timers, watchMs);
+    }
   });
+}
+
+const watchMs = 2000;
+
+async function show(deps: ClusterSetDeps, flags: StatusFlags, { isRepeated = false } = {}): Promise<void> {
+  const format = parseOutput(flags.output);
+  const homes = homesOf(flags);
+  const keepsGoing = isRepeated || homes.length > 1;
+  const reports = await Promise.all(homes.map((home) => reportOf(deps, home, keepsGoing, format === 'wide')));
+  const values = reports.flatMap(({ value }) => value);
+  const names = reports.flatMap((one) =>
+    one.statuses.flatMap(({ services }) => services.map(({ service }) => service)),
+  );
+  const value = values.length === 1 ? values[0] : values;
+  const text = () => reports.flatMap(({ lines }, index) => (index === 0 ? lines : ['', ...lines]));
+  if (isRepeated) {
+    deps.clearScreen?.();
+    if (format === 'text' || format === 'wide')
+      deps.print(`${formatTime(deps.world.clock.wallMs())}, again every 2 s\n`);
+  }
+  for (const line of formatOutput(format, { value, names, text })) deps.print(line);
+  deps.setExitCode(worstOf(reports.map(({ exitCode }) => exitCode)));
 }
 
 interface HomeReport {
@@ -73,15 +95,21 @@ interface HomeReport {
 }
 
 /** One of several homes that cannot be read does not hide the others. */
-async function reportOf(deps: ClusterSetDeps, home: HomeFlags, isOneOfMany: boolean): Promise<HomeReport> {
+async function reportOf(
+  deps: ClusterSetDeps,
+  home: HomeFlags,
+  keepsGoing: boolean,
+  isWide: boolean,
+): Promise<HomeReport> {
   try {
     const statuses = await judgedStatuses(deps, home);
-    const lines = statuses.flatMap((one, index) => (index === 0 ? statusText(one) : ['', ...statusText(one)]));
+    const text = (one: JudgedStatus) => statusText(one, { isWide });
+    const lines = statuses.flatMap((one, index) => (index === 0 ? text(one) : ['', ...text(one)]));
     return { statuses, value: statuses, lines, exitCode: worstOf(statuses.map(statusExit)) };
   } catch (error) {
-    if (!isOneOfMany) throw error;
+    if (!keepsGoing) throw error;
     const name = [home.kubeconfig, home.context].filter((text) => text !== undefined).join(', context ');
-    const problem = `${name}: ${describeError(error)}`;
+    const problem = `${name === '' ? '' : `${name}: `}${describeError(error)}`;
     const exitCode = exitCodes[exitKindOf(error)];
     return { statuses: [], value: [{ home: name, problem }], lines: [`problem: ${problem}`], exitCode };
   }
@@ -101,7 +129,7 @@ async function judgedStatuses(deps: ClusterSetDeps, flags: HomeFlags): Promise<J
           `${code} ${subject}: ${message}${since === undefined ? '' : `, since ${since}`}; next step: ${fix}`,
       );
   const shown = skipped.filter(({ isIdle }) => !isIdle);
-  const unchecked = shown.map(({ code, why }) => `${code}: ${why}`);
+  const unchecked = groupedReasons(shown);
   // A part on another machine cannot be asked through an embedded home; that is no gap in what is read here.
   const isIncomplete = shown.some(({ isUnasked }) => !isUnasked);
   // The checks are of the home, not of one of its clustersets.
@@ -114,6 +142,14 @@ async function judgedStatuses(deps: ClusterSetDeps, flags: HomeFlags): Promise<J
 
 /** For the first answer of a home. */
 const greetingMs = 5_000;
+
+/** Each reason once, with the checks that it keeps from running. */
+export function groupedReasons(skipped: readonly { readonly code: string; readonly why: string }[]): string[] {
+  const byReason = new Map<string, Set<string>>();
+  for (const { code, why } of skipped) byReason.set(why, (byReason.get(why) ?? new Set()).add(code));
+  return [...byReason].map(([why, codes]) => `${[...codes].join(', ')}: ${why}`);
+}
+
 /** For reading one home. */
 const checksMsMax = 20_000;
 

@@ -18,6 +18,7 @@ import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../k
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 import { exportService, refuseSystem, waitForExport } from '../clusterset/export.ts';
+import { usageError } from '../exit-codes.ts';
 import { exportToPeers } from '../peer/export.ts';
 import { verbs } from '../verbs.ts';
 import { addWaitOptions, type Look, parseTimeout, type WaitFlags, waitIfAsked } from '../wait.ts';
@@ -30,6 +31,7 @@ interface RegisterFlags extends HomeFlags, CheckFlags, WaitFlags {
   readonly port: string[];
   readonly zone?: string;
   readonly loadBalancer?: string;
+  readonly headless?: boolean;
   readonly export?: boolean;
   readonly peer: string[];
 }
@@ -41,6 +43,8 @@ export interface RegisterRequest {
   readonly ports: readonly PortFlag[];
   readonly check?: HealthCheck;
   readonly zone?: string;
+  /** Of the Service, if it is made. */
+  readonly isHeadless?: boolean;
 }
 
 /** A Service that vanished is created anew; more often than this, another writer is working against us. */
@@ -66,6 +70,7 @@ export function addRegisterCommands(program: Command, deps: CliDeps): void {
       '--load-balancer <ip>',
       'address at which other clusters reach the Service, for federated names; its type becomes LoadBalancer',
     )
+    .option('--headless', 'a Service without an address of its own: its name leads to the processes')
     .option('--export', 'also export the Service to the clusterset')
     .option('--peer <name...>', 'also share the Service with these peers', [])
     .addHelpText('after', examples);
@@ -77,7 +82,12 @@ export function addRegisterCommands(program: Command, deps: CliDeps): void {
       const balancer = flags.loadBalancer && parseAddress(flags.loadBalancer, '--load-balancer');
       await withHome(deps, flags, async ({ client, defaultNamespace }) => {
         const { namespace, name } = parseServiceRef(ref, defaultNamespace);
-        const request = { namespace, service: name, address, ports, check, zone: flags.zone };
+        if (flags.headless && balancer)
+          throw usageError('--load-balancer: a headless Service has no address; leave one out');
+        const request = {
+          ...{ namespace, service: name, address, ports, check, zone: flags.zone },
+          isHeadless: flags.headless === true,
+        };
         for (const line of await register(client, request)) deps.print(line);
         if (balancer) deps.print(await addLoadBalancer(client, { namespace, name }, balancer));
         await offer(deps, flags, { client, namespace, name });
@@ -182,7 +192,7 @@ async function ensureService(
   }
 }
 
-function newService({ namespace, service, ports }: RegisterRequest): Service {
+function newService({ namespace, service, ports, isHeadless }: RegisterRequest): Service {
   return {
     apiVersion: 'v1',
     kind: 'Service',
@@ -193,6 +203,7 @@ function newService({ namespace, service, ports }: RegisterRequest): Service {
       annotations: { [madeByAnnotation]: madeByRegister },
     },
     spec: {
+      ...(isHeadless ? { clusterIP: 'None' } : {}),
       ports: ports.map(({ name, protocol, port, servicePort }) => ({
         ...(name === '' ? {} : { name }),
         protocol,
@@ -207,6 +218,11 @@ function registrationFor(request: RegisterRequest, service: Service, what: strin
   if (Object.keys(service.spec?.selector ?? {}).length > 0) {
     throw new Error(
       `${what}: that Service has a selector, so its endpoints are the Pods it selects; register under another name, or remove the selector`,
+    );
+  }
+  if (request.isHeadless && service.spec?.clusterIP !== 'None') {
+    throw new Error(
+      `${what}: that Service has the address ${service.spec?.clusterIP}; leave --headless out, or register under another name`,
     );
   }
   if (service.spec?.type === 'ExternalName') {

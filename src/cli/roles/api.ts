@@ -67,10 +67,12 @@ export function addApiCommand(program: Command, { run, rotate }: ApiActions): vo
   const rotateCa = api
     .command('rotate-ca')
     .description('replace the certificate authority of a home in three steps, while it runs')
+    .usage('<step> --data <dir> [options]')
     .addArgument(new Argument('<step>', 'how far to go').choices(['begin', 'switch', 'finish']))
     .addHelpText(
       'after',
       `
+--data <dir> is required: the folder of the home, as for portolan api.
 begin   creates a new authority; clients trust both
 switch  issues certificates by the new one; clients still trust both
 finish  removes the old one

@@ -3,6 +3,7 @@
 
 import { Command } from 'commander';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { imageOf } from '../../install/image.ts';
 import { objectsByPart } from '../../install/objects.ts';
 import { unitFiles } from '../../install/units.ts';
 import { defaultValues, partNames, type Values } from '../../install/values.ts';
@@ -86,7 +87,7 @@ describe('containers', () => {
       expect(workloads).toHaveLength(1);
       const { template } = (workloads[0] as KubernetesObject & { spec: { template: { spec: Pod } } }).spec;
       const { containers, initContainers = [] } = template.spec;
-      const ours = [...initContainers, ...containers].filter(({ image }) => image === defaultValues.image);
+      const ours = [...initContainers, ...containers].filter(({ image }) => image === imageOf(defaultValues.image));
       const commands = await Promise.all(ours.map(async ({ args }) => (await parsed(args))[0]));
       const isEnvoy = name === 'ingress' || name === 'envoy';
       expect(commands).toEqual(isEnvoy ? ['bootstrap', 'renew'] : [name === 'authority' ? 'dns' : name]);

@@ -26,10 +26,17 @@ export interface KnownMember {
 export async function readClusterSet(client: Client, clusterset: string): Promise<ClusterSet> {
   const set = await getOrUndefined<ClusterSet>(client, clusterSetType, { namespace: clusterset, name: clusterset });
   if (set !== undefined) return set;
-  throw new Error(
-    `clusterset ${clusterset}: there is none at this broker; lay it out with portolan broker init --clusterset ${clusterset}`,
+  // One who may read this set need not be allowed to list others.
+  const { items } = await client.list<ClusterSet>(clusterSetType).catch(() => ({ items: [] }));
+  const names = items.map(({ metadata }) => metadata.name);
+  throw new NoClusterSet(
+    names.length > 0
+      ? `clusterset ${clusterset}: this broker has ${names.join(', ')}; give --clusterset ${names[0]}`
+      : `clusterset ${clusterset}: there is none at this broker; lay it out with portolan broker init --clusterset ${clusterset}`,
   );
 }
+
+export class NoClusterSet extends Error {}
 
 export async function readMembers(client: Client, clusterset: string): Promise<KnownMember[]> {
   const { items } = await client.list<Cluster>(clusterType, { namespace: clusterset });

@@ -11,6 +11,8 @@ export interface ServiceStatus {
   readonly clusters: readonly string[];
   readonly excluded: readonly string[];
   readonly conflicts: readonly string[];
+  /** Of the import in this cluster; undefined where there is none to read. */
+  readonly addresses?: readonly string[];
   readonly import:
     | 'in step'
     | 'behind'
@@ -43,7 +45,7 @@ interface ServiceRequest {
 }
 
 export function serviceStatus({ key, id, foreseen, imports, names, isUnread }: ServiceRequest): ServiceStatus {
-  return { ...mergedStatus(key, foreseen), import: importState() };
+  return { ...mergedStatus(key, foreseen), addresses: imports.get(key)?.spec.ips ?? [], import: importState() };
 
   function importState(): ServiceStatus['import'] {
     const wanted = foreseen.importSpec(id, key);

@@ -1,5 +1,6 @@
 // Checks of peering: the process reports, peers are connected and not refused, exports share something. Pure.
 
+import { formatElapsed } from '../../base/text/elapsed.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import { signOfLifeMsMax } from '../../peering/explain/explain.ts';
 import type { Peer, PeerSideStatus } from '../../peering/kinds/peer.ts';
@@ -55,7 +56,7 @@ function sidesOf({ status }: Peer): [string, PeerSideStatus][] {
 
 function withdrawal({ spec, status }: Peer): string {
   const leftSeconds = (spec.retentionSeconds ?? 86_400) - (status?.consumer?.awaySeconds ?? 0);
-  return `its ${status?.consumer?.services ?? 0} services are withdrawn in ${Math.max(0, leftSeconds)} s`;
+  return `its ${status?.consumer?.services ?? 0} services are withdrawn in ${formatElapsed(1000 * Math.max(0, leftSeconds))}`;
 }
 
 function nothingSelected({ peerExports, services }: ClusterFacts): Found[] {

@@ -178,7 +178,7 @@ export const alerts: readonly Alert[] = [
     severity: 'warning',
     summary: 'the certificate authority of {{ $labels.instance }} ends in {{ $value | humanizeDuration }}',
     effect: 'After its end no client can connect to the home.',
-    steps: ['Replace it with `portolan api rotate-ca`, see [Operations](guides/operations.md).'],
+    steps: ['Replace it with `portolan api rotate-ca`, see [Operations](guides/operations.md#certificate-authority).'],
     code: 'PTL0703',
   },
   {

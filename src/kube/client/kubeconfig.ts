@@ -80,6 +80,12 @@ type ClusterEntry = Named & { readonly cluster?: Cluster };
 type UserEntry = Named & { readonly user?: AuthInfo };
 type ContextEntry = Named & { readonly context?: Context };
 
+/** A kubeconfig that is missing or wrong. */
+export class KubeconfigError extends Error {}
+
+/** No home was named, and none is found in the usual places. */
+export class NoHome extends KubeconfigError {}
+
 /** Finds the kubeconfig the way kubectl does, and falls back to the service account of the Pod we run in. */
 export async function findHome(options: HomeOptions): Promise<HomeAccess> {
   const { host } = options;
@@ -91,12 +97,24 @@ export async function findHome(options: HomeOptions): Promise<HomeAccess> {
     if (text !== undefined) sources.push({ text, path });
   }
   if (sources.length > 0) return accessFrom(sources, options);
-  if (asked.length > 0) throw new Error(`kubeconfig ${asked.join(', ')}: no such file`);
+  if (asked.length > 0) throw new KubeconfigError(`kubeconfig ${asked.join(', ')}: no such file`);
   const inCluster = await inClusterAccess(options);
   if (inCluster !== undefined) return inCluster;
-  throw new Error(
+  throw new NoHome(
     `no kubeconfig: ${usual} does not exist and this is no Pod; give one with --kubeconfig or $KUBECONFIG`,
   );
+}
+
+/** Names of all contexts in the usual files. */
+export async function contextNames(host: HomeOptions['host']): Promise<string[]> {
+  const asked = (host.environment['KUBECONFIG'] ?? '').split(':').filter((path) => path !== '');
+  const usual = `${host.environment['HOME'] ?? ''}/.kube/config`;
+  const names: string[] = [];
+  for (const path of asked.length > 0 ? asked : [usual]) {
+    const text = await host.readText(path);
+    if (text !== undefined) names.push(...(parseConfig({ text, path }).contexts ?? []).map(({ name }) => name ?? ''));
+  }
+  return names.filter((name) => name !== '');
 }
 
 function askedPaths({ kubeconfig, host }: HomeOptions): string[] {
@@ -115,7 +133,7 @@ async function accessFrom(sources: readonly Source[], options: Omit<KubeconfigOp
   const all = <T>(listOf: (config: Kubeconfig) => readonly T[] | undefined): Placed<T>[] =>
     configs.flatMap(({ config, path }) => (listOf(config) ?? []).map((entry) => ({ ...entry, path })));
   const contextName = options.context ?? configs.map(({ config }) => config['current-context']).find(Boolean) ?? '';
-  if (contextName === '') throw new Error(`${where}: current-context is not set; set it or name a context`);
+  if (contextName === '') throw new KubeconfigError(`${where}: current-context is not set; set it or name a context`);
   const contexts = all((config) => config.contexts);
   const context = find(contexts, contextName, `${where}: context`).context ?? {};
   const clusters = all((config) => config.clusters);
@@ -149,16 +167,16 @@ function parseConfig({ text, path }: Source): Kubeconfig {
     const config: unknown = yaml().parse(text);
     if (typeof config === 'object' && config !== null && !Array.isArray(config)) return config as Kubeconfig;
   } catch (cause) {
-    throw new Error(`${whereIs(path)}: not YAML`, { cause });
+    throw new KubeconfigError(`${whereIs(path)}: not YAML`, { cause });
   }
-  throw new Error(`${whereIs(path)}: not a kubeconfig`);
+  throw new KubeconfigError(`${whereIs(path)}: not a kubeconfig`);
 }
 
 function find<T extends Named>(list: readonly T[] | undefined, name: string | undefined, what: string): T {
   const found = list?.find((entry) => entry.name === name);
   if (found !== undefined) return found;
   const known = (list ?? []).map((entry) => quote(entry.name)).join(', ') || 'none';
-  throw new Error(`${what}: there is no ${quote(name)}; known: ${known}`);
+  throw new KubeconfigError(`${what}: there is no ${quote(name)}; known: ${known}`);
 }
 
 type FileReader = (path: string, field: string) => Promise<string>;
@@ -168,16 +186,16 @@ function createFileReader(from: string | undefined, { host }: Pick<KubeconfigOpt
   return async (path, field) => {
     const full = path.startsWith('/') ? path : directory + path;
     const text = await host.readText(full);
-    if (text === undefined) throw new Error(`${whereIs(from)}: ${field}: no such file: ${full}`);
+    if (text === undefined) throw new KubeconfigError(`${whereIs(from)}: ${field}: no such file: ${full}`);
     return text;
   };
 }
 
 async function clusterAccess(cluster: Cluster, where: string, read: FileReader): Promise<HttpAccess> {
-  if (!cluster.server) throw new Error(`${where}: server is not set`);
-  if (!URL.canParse(cluster.server)) throw new Error(`${where}: server is not a URL: ${cluster.server}`);
+  if (!cluster.server) throw new KubeconfigError(`${where}: server is not set`);
+  if (!URL.canParse(cluster.server)) throw new KubeconfigError(`${where}: server is not a URL: ${cluster.server}`);
   if (cluster['proxy-url']) {
-    throw new Error(`${where}: proxy-url is not supported; reach the server directly or through a tunnel`);
+    throw new KubeconfigError(`${where}: proxy-url is not supported; reach the server directly or through a tunnel`);
   }
   return {
     server: cluster.server.replace(/\/+$/, ''),
@@ -197,15 +215,17 @@ interface UserContext {
 async function userAccess(user: AuthInfo, context: UserContext): Promise<Partial<HttpAccess>> {
   const { where, reader, options } = context;
   if (user['auth-provider'] !== undefined) {
-    throw new Error(`${where}: auth-provider is not supported (Kubernetes removed it in 1.26); use exec instead`);
+    throw new KubeconfigError(
+      `${where}: auth-provider is not supported (Kubernetes removed it in 1.26); use exec instead`,
+    );
   }
   if (user.username !== undefined) {
-    throw new Error(`${where}: username and password are not supported (Kubernetes removed them in 1.19)`);
+    throw new KubeconfigError(`${where}: username and password are not supported (Kubernetes removed them in 1.19)`);
   }
   const clientCertificate = await inlineOrFile(user, 'client-certificate', where, reader);
   const clientKey = await inlineOrFile(user, 'client-key', where, reader);
   if ((clientCertificate === undefined) !== (clientKey === undefined)) {
-    throw new Error(`${where}: client-certificate and client-key must be given together`);
+    throw new KubeconfigError(`${where}: client-certificate and client-key must be given together`);
   }
   if (clientCertificate !== undefined) return { clientCertificate, clientKey };
   if (user.tokenFile !== undefined) {
@@ -237,7 +257,7 @@ async function inlineOrFile(
 
 function decodePem(data: string, where: string): string {
   const text = Buffer.from(data, 'base64').toString('utf8');
-  if (!text.includes('-----BEGIN ')) throw new Error(`${where}: not PEM in base64`);
+  if (!text.includes('-----BEGIN ')) throw new KubeconfigError(`${where}: not PEM in base64`);
   return text;
 }
 

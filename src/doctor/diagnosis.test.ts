@@ -1,0 +1,28 @@
+import { describe, expect, test } from 'vitest';
+import { withNames } from './diagnosis.ts';
+
+describe('next steps', () => {
+  test.each([
+    [
+      'portolan explain NAMESPACE/NAME shows it',
+      'ServiceExport shop/checkout',
+      'portolan explain shop/checkout shows it',
+    ],
+    [
+      'portolan peer status NAME; then portolan peer retry NAME.',
+      'Peer portolan-system/acme',
+      'portolan peer status acme; then portolan peer retry acme.',
+    ],
+    [
+      'portolan dig NAME explains',
+      'checkout.shop.svc.clusterset.local (shop/checkout) at dns on n1',
+      'portolan dig checkout.shop.svc.clusterset.local explains',
+    ],
+    [
+      'portolan test connectivity NAMESPACE/NAME',
+      'shop/checkout from proxy on n1',
+      'portolan test connectivity shop/checkout',
+    ],
+    ['portolan explain NAMESPACE/NAME', 'broker', 'portolan explain NAMESPACE/NAME'],
+  ])('%s about %s -> %s', (fix, subject, expected) => expect(withNames(fix, subject)).toBe(expected));
+});

@@ -1,0 +1,29 @@
+// What people may do in their own namespaces, added to the roles that clusters have: who may edit a namespace may export its
+// Services, and who may view it may read exports and imports. Pure.
+
+import { serviceExportType } from '../clusterset/kinds/service-export.ts';
+import { serviceImportType } from '../clusterset/kinds/service-import.ts';
+import { type Manifest, manifest } from '../kube/objects/manifest.ts';
+import { clusterRoleType, readVerbs } from '../kube/objects/rbac.ts';
+
+const { group, plural: exports } = serviceExportType;
+const { plural: imports } = serviceImportType;
+const aggregatedTo = (...roles: readonly string[]) =>
+  Object.fromEntries(roles.map((role) => [`rbac.authorization.k8s.io/aggregate-to-${role}`, 'true']));
+
+export function namespaceRoles(): Manifest[] {
+  const writing = { apiGroups: [group], resources: [exports], verbs: ['create', 'update', 'patch', 'delete'] };
+  const reading = { apiGroups: [group], resources: [exports, imports], verbs: [...readVerbs] };
+  return [
+    manifest(
+      clusterRoleType,
+      { name: 'portolan:export-services', labels: aggregatedTo('edit', 'admin') },
+      { rules: [writing] },
+    ),
+    manifest(
+      clusterRoleType,
+      { name: 'portolan:view-services', labels: aggregatedTo('view', 'edit', 'admin') },
+      { rules: [reading] },
+    ),
+  ];
+}
