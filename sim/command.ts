@@ -4,6 +4,7 @@
 import { Command } from 'commander';
 import { stringify } from 'yaml';
 import type { Host } from '../src/base/host.ts';
+import { checkStep } from '../src/cli/clusterset/before-step.ts';
 import { addClusterSetCommands } from '../src/cli/clusterset/index.ts';
 import { addDoctorCommand } from '../src/cli/health/command.ts';
 import { addTraceCommand } from '../src/cli/trace/command.ts';
@@ -61,7 +62,7 @@ export async function typeAt(desk: CommandDesk, words: string): Promise<string[]
   desk.exitCode = 0;
   const program = new Command().exitOverride();
   addClusterSetCommands(program, desk.deps);
-  addDoctorCommand(program, desk.deps);
+  addDoctorCommand(program, desk.deps, checkStep);
   addTraceCommand(program, desk.deps);
   await program.parseAsync(words.split(' '), { from: 'user' });
   return desk.printed;

@@ -127,7 +127,10 @@ const loaders: readonly Loader[] = [
   },
   {
     adds: ['doctor'],
-    load: async (deps) => (await import('./cli/health/command.ts')).addDoctorCommand(program, deps),
+    load: async (deps) =>
+      (await import('./cli/health/command.ts')).addDoctorCommand(program, deps, async (...step) =>
+        (await import('./cli/clusterset/before-step.ts')).checkStep(...step),
+      ),
   },
   {
     adds: ['dashboard'],

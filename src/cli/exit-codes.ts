@@ -2,8 +2,6 @@
 
 import { formatHostPort } from '../base/net/host-port.ts';
 import { ConnectionError } from '../base/real/connection-error.ts';
-import { NoClusterSet } from '../clusterset/explain/broker-state.ts';
-import { KubeconfigError } from '../kube/client/kubeconfig.ts';
 import { ApiError } from '../kube/objects/api-error.ts';
 
 export const exitCodes = {
@@ -40,12 +38,18 @@ export function notFoundError(message: string): CommandError {
   return new CommandError('notFound', message);
 }
 
+/** By name: the code that throws them is loaded only by commands that use it. */
+const kindsByName: ReadonlyMap<string, ExitKind> = new Map([
+  ['KubeconfigError', 'usage'],
+  ['NoClusterSet', 'notFound'],
+]);
+
 /** The kind of the error, or else of what caused it. */
 export function exitKindOf(error: unknown): ExitKind {
   for (let one = error; one instanceof Error; one = one.cause) {
     if (one instanceof CommandError) return one.kind;
-    if (one instanceof KubeconfigError) return 'usage';
-    if (one instanceof NoClusterSet) return 'notFound';
+    const known = kindsByName.get(one.name);
+    if (known !== undefined) return known;
     if (one instanceof ConnectionError) return 'unreachable';
     if (one instanceof ApiError) return kindOfStatus(one.code);
   }

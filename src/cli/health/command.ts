@@ -13,9 +13,8 @@ import { usageError } from '../exit-codes.ts';
 import { formatOutput, outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
 import { parseTimeout } from '../wait.ts';
-import { addHomesOptions, type ClusterSetDeps, type HomesFlags, homesOf } from '../with-home.ts';
+import { addHomesOptions, type ClusterSetDeps, type HomeFlags, type HomesFlags, homesOf } from '../with-home.ts';
 import { namesToAsk } from './ask-parts.ts';
-import { type Step, steps } from './before.ts';
 import { readCluster } from './read.ts';
 import { diagnosisText, exitOf } from './report.ts';
 
@@ -31,7 +30,19 @@ interface DoctorFlags extends HomesFlags {
   readonly values?: string;
 }
 
-export function addDoctorCommand(program: Command, deps: ClusterSetDeps): void {
+const steps = ['install', 'join'] as const;
+export type Step = (typeof steps)[number];
+
+export interface BeforeFlags extends HomeFlags {
+  readonly set: readonly string[];
+  readonly values?: string | undefined;
+  readonly tokenFile?: string | undefined;
+}
+
+/** What a command would refuse, asked before. */
+type CheckStep = (deps: ClusterSetDeps, step: Step, flags: BeforeFlags) => Promise<void>;
+
+export function addDoctorCommand(program: Command, deps: ClusterSetDeps, checkStep: CheckStep): void {
   addHomesOptions(program.command('doctor').description(verbs.doctor))
     .option('--fail-on <severity>', 'end with 7 from this severity on: info, warning or error', 'error')
     .option('--timeout <seconds>', 'time limit for reading one cluster', '20')
@@ -63,7 +74,6 @@ Examples:
       const { world, host } = deps;
       const homes = homesOf(flags);
       if (flags.before !== undefined) {
-        const { checkStep } = await import('./before.ts');
         const { set, values, tokenFile } = flags;
         for (const home of homes) await checkStep(deps, flags.before, { set, values, tokenFile, ...home });
         return;

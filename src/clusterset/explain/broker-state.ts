@@ -36,7 +36,9 @@ export async function readClusterSet(client: Client, clusterset: string): Promis
   );
 }
 
-export class NoClusterSet extends Error {}
+class NoClusterSet extends Error {
+  override readonly name = 'NoClusterSet';
+}
 
 export async function readMembers(client: Client, clusterset: string): Promise<KnownMember[]> {
   const { items } = await client.list<Cluster>(clusterType, { namespace: clusterset });

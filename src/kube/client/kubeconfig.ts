@@ -81,7 +81,9 @@ type UserEntry = Named & { readonly user?: AuthInfo };
 type ContextEntry = Named & { readonly context?: Context };
 
 /** A kubeconfig that is missing or wrong. */
-export class KubeconfigError extends Error {}
+export class KubeconfigError extends Error {
+  override readonly name = 'KubeconfigError';
+}
 
 /** No home was named, and none is found in the usual places. */
 export class NoHome extends KubeconfigError {}

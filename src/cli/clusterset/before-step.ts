@@ -1,18 +1,11 @@
 // `portolan doctor --before install|join`: what these commands would refuse, asked before and without changing anything.
 
-import { checkJoin, type JoinFlags } from '../clusterset/join.ts';
 import { usageError } from '../exit-codes.ts';
+import type { BeforeFlags, Step } from '../health/command.ts';
 import { checkBefore } from '../installation/before.ts';
 import { joinedClusterId, planInstallation } from '../installation/plan.ts';
-import type { ValueFlags } from '../installation/read-values.ts';
-import { allDefinitions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
-
-export const steps = ['install', 'join'] as const;
-export type Step = (typeof steps)[number];
-
-export interface BeforeFlags extends HomeFlags, ValueFlags {
-  readonly tokenFile?: string;
-}
+import { allDefinitions, type ClusterSetDeps, withHome } from '../with-home.ts';
+import { checkJoin, type JoinFlags } from './join.ts';
 
 /** Throws with what stands in the way. */
 export async function checkStep(deps: ClusterSetDeps, step: Step, flags: BeforeFlags): Promise<void> {
