@@ -60,38 +60,33 @@ function units(): [string, string][] {
   return unitFiles().map(({ name, text }) => [`systemd/${name}`, text]);
 }
 
+/** The definitions, as kustomize finds them from a folder of deploy/kustomize. */
+const definitionsBase = '../../crds';
+
 /** A base with the parts that are on by default, their rights alone, and a component for each of the other parts. */
 function kustomize(): [string, string][] {
   const parts = [...objectsByPart(defaultValues)];
   const inBase = parts.filter(([name]) => defaultValues[name].enabled);
   const optional = parts.filter(([name]) => !defaultValues[name].enabled);
   const rights = [...commonObjects(), ...inBase.flatMap(([, objects]) => objects)].filter(isRight);
-  const base = ['definitions.yaml', 'common.yaml', ...inBase.map(([name]) => `${name}.yaml`)];
+  const base = [definitionsBase, 'common.yaml', ...inBase.map(([name]) => `${name}.yaml`)];
+  const definitions = definitionFiles().map(([name]) => name);
   return [
+    // Without the ending .yaml, so that it is taken for no definition by those who read the folder.
+    ['crds/Kustomization', kustomization({ kind: 'Kustomization', resources: definitions })],
     ['kustomize/base/kustomization.yaml', kustomization({ kind: 'Kustomization', resources: base })],
-    ['kustomize/base/definitions.yaml', definitions()],
     ['kustomize/base/common.yaml', generated + stream([...commonObjects()])],
     ...inBase.map(([name, objects]): [string, string] => [`kustomize/base/${name}.yaml`, generated + stream(objects)]),
     [
       'kustomize/rights/kustomization.yaml',
-      kustomization({ kind: 'Kustomization', resources: ['definitions.yaml', 'rights.yaml'] }),
+      kustomization({ kind: 'Kustomization', resources: [definitionsBase, 'rights.yaml'] }),
     ],
-    ['kustomize/rights/definitions.yaml', definitions()],
     ['kustomize/rights/rights.yaml', generated + stream(rights)],
     ...optional.flatMap(([name, objects]): [string, string][] => [
       [`kustomize/${name}/kustomization.yaml`, kustomization({ kind: 'Component', resources: [`${name}.yaml`] })],
       [`kustomize/${name}/${name}.yaml`, generated + stream(objects)],
     ]),
   ];
-}
-
-function definitions(): string {
-  return (
-    generated +
-    definitionFiles()
-      .map(([, text]) => text.trimEnd())
-      .join('\n---\n')
-  );
 }
 
 function kustomization({ kind, resources }: { readonly kind: string; readonly resources: readonly string[] }): string {
