@@ -9,7 +9,7 @@ import { chromium, type Page } from 'playwright-core';
 import { findCommand, installDebianPrograms } from '../scripts/counterparts.mjs';
 import { createRealHost } from '../src/base/real/host.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
-import { serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
+import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
 import { memberNamespace } from '../src/clusterset/rules/broker-layout.ts';
 import { issueViewerToken } from '../src/dashboard/viewer.ts';
 import { type Client, createClient } from '../src/kube/client/client.ts';
@@ -143,13 +143,10 @@ async function liveChanges(page: Page, client: Client): Promise<number[]> {
 }
 
 async function shardIn(client: Client, service: number) {
-  const { items } = await client.list<ReturnType<typeof import('./dashboard/clusterset.ts').shardOf>>(
-    serviceShardType,
-    {
-      namespace: memberNamespace(clusterset, clusterId(service % clusters)),
-      fieldSelector: `metadata.name=${serviceName(service)}.shop`,
-    },
-  );
+  const { items } = await client.list<ServiceShard>(serviceShardType, {
+    namespace: memberNamespace(clusterset, clusterId(service % clusters)),
+    fieldSelector: `metadata.name=${serviceName(service)}.shop`,
+  });
   return items[0]!;
 }
 

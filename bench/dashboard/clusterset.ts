@@ -70,7 +70,7 @@ export function serviceName(n: number): string {
 }
 
 /** Every tenth service has a cluster that disagrees on its port. */
-export function shardOf(service: number, cluster: number, readyEndpoints = 3): ServiceShard {
+function shardOf(service: number, cluster: number, readyEndpoints = 3): ServiceShard {
   const port = service % 10 === 0 && cluster % 2 === 0 ? 8081 : 8080;
   return manifest(
     serviceShardType,

@@ -14,7 +14,7 @@ import { world } from './clusterset.ts';
 const givenUpMs = 60_000;
 
 /** A service as one cluster knows it. */
-export interface Imported {
+interface Imported {
   readonly isImported: boolean;
   readonly slices: readonly EndpointSlice[];
 }

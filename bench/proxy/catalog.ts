@@ -3,7 +3,7 @@
 import type { ServiceImport } from '../../src/clusterset/kinds/service-import.ts';
 import type { EndpointSlice } from '../../src/kube/objects/endpoint-slice.ts';
 
-export const endpointsPerService = 10;
+const endpointsPerService = 10;
 export const target = { addresses: ['10.77.0.1'], port: 8080 };
 
 export const ipOf = (service: number) => `243.${service >> 16}.${(service >> 8) & 255}.${service & 255}`;

@@ -11,7 +11,7 @@ import { type Fault, withFaults } from '../faults.ts';
 import { exportService } from '../manifests.ts';
 import type { HttpHandler } from '../virtual-network.ts';
 
-export const key = 'shop/checkout';
+const key = 'shop/checkout';
 export const ref = { namespace: 'shop', name: 'checkout' };
 
 export interface Scene {

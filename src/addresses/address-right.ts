@@ -49,7 +49,7 @@ export function addressProblem(address: string, right: AddressRight, others: Oth
 }
 
 /** `ServiceImport shop/checkout`. */
-export function formatHolder(key: string): string {
+function formatHolder(key: string): string {
   const [kind = '', namespace = '', name = ''] = key.split('/');
   return namespace === '' ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
 }

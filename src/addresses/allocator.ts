@@ -23,7 +23,7 @@ export interface AllocatorOptions {
   readonly holdMs: () => number;
 }
 
-export interface HoldRequest {
+interface HoldRequest {
   readonly owner: AddressOwner;
   readonly range: IpRange;
   /** Addresses in the owner's object: its users know them. */
@@ -32,7 +32,7 @@ export interface HoldRequest {
   readonly wishes: readonly string[];
 }
 
-export type Held = { readonly kind: 'held'; readonly address: string } | { readonly kind: 'exhausted' };
+type Held = { readonly kind: 'held'; readonly address: string } | { readonly kind: 'exhausted' };
 
 export interface Allocator {
   /**

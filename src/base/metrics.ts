@@ -4,7 +4,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { conventionProblem } from './metric-conventions.ts';
 
-export interface MetricOptions {
+interface MetricOptions {
   /** Without the prefix, with its base unit: `queue_wait_seconds`. */
   readonly name: string;
   readonly help: string;

@@ -9,7 +9,7 @@ interface Bucket {
   readonly atMs: number;
 }
 
-export interface Pace {
+interface Pace {
   readonly burst: number;
   /** How long it takes to earn another one. */
   readonly everyMs: number;

@@ -50,7 +50,7 @@ export function didYouMean(key: string, known: readonly string[]): string {
 }
 
 /** Those with the same name in another namespace first, then those that differ by few letters. */
-export function nearest(key: string, known: readonly string[]): string[] {
+function nearest(key: string, known: readonly string[]): string[] {
   const name = key.slice(key.indexOf('/') + 1);
   const scored = known.flatMap((one) => {
     const distance = one.endsWith(`/${name}`) ? 0 : editDistance(key, one);

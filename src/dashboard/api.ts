@@ -9,7 +9,7 @@ import { readFigures } from './views/figures.ts';
 import { serviceView } from './views/service.ts';
 import { planChange } from './views/what-if.ts';
 
-export interface ApiQuestion {
+interface ApiQuestion {
   readonly session: Session;
   readonly method: string;
   readonly path: string;

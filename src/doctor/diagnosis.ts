@@ -17,7 +17,7 @@ export interface Found {
 }
 
 /** A check that asks parts may have reached only some of them, or found none to ask. */
-export interface PartlyChecked {
+interface PartlyChecked {
   readonly found: readonly Found[];
   readonly unasked: readonly string[];
   readonly idle: string;

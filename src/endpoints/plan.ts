@@ -16,7 +16,7 @@ import {
 import { endpointsManager, type ServiceFacts } from './facts.ts';
 import { type EndpointGroup, groupKey } from './pod-endpoint.ts';
 
-export const endpointsPerSliceMax = 100;
+const endpointsPerSliceMax = 100;
 const headlessLabel = 'service.kubernetes.io/headless';
 
 export interface SlicePlan {

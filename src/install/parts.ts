@@ -25,7 +25,7 @@ const stateFolder = '/var/lib/portolan';
 /** For stub zones. */
 const stubPort = 8553;
 
-export interface Port {
+interface Port {
   readonly name: string;
   readonly port: number;
   readonly protocol: 'TCP' | 'UDP';

@@ -18,7 +18,7 @@ export const partNames = [
 export type PartName = (typeof partNames)[number];
 
 /** The same for every part. */
-export interface PodValues {
+interface PodValues {
   readonly cpuLimit: string;
   readonly nodeSelector: Readonly<Record<string, string>>;
   readonly affinity: object;

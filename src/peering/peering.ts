@@ -75,7 +75,7 @@ const messageBytesMax = linkLimits.messageBytesMax;
 /** One for its stream, and some for the command line and for a stream that takes its place. */
 const connectionsPerPeer = 16;
 /** A half-open consumer is noticed after at most twice this time. */
-export const serverKeepAliveMs = 10_000;
+const serverKeepAliveMs = 10_000;
 
 export async function startPeering(options: PeeringOptions): Promise<Peering> {
   const parts = new PeeringParts(options);

@@ -9,7 +9,7 @@ import type { Place } from '../catalog/routing/locality.ts';
 import { type Family, familyOf, type Target, targetsOf } from '../catalog/routing/targets.ts';
 import type { SetLocality } from '../clusterset/rules/locality.ts';
 
-export type Protocol = PortFacts['protocol'];
+type Protocol = PortFacts['protocol'];
 export type Backend = Target;
 
 export interface PortChoice {

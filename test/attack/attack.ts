@@ -8,7 +8,7 @@ export interface Ground {
   onClose(close: () => unknown): void;
 }
 
-export interface Outcome {
+interface Outcome {
   readonly isHeld: boolean;
   /** In figures where there are any. */
   readonly outcome: string;

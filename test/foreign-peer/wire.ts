@@ -30,7 +30,7 @@ function field(number: number, value: Buffer | string | number): Buffer {
   return Buffer.concat([varint(number * 8 + 2), varint(bytes.length), bytes]);
 }
 
-export function service(of: ForeignService): Buffer {
+function service(of: ForeignService): Buffer {
   const parts = [field(6, of.id)];
   if (of.description !== undefined) parts.push(field(2, of.description));
   if (of.fqdn !== undefined) parts.push(field(5, of.fqdn));

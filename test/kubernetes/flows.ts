@@ -149,14 +149,14 @@ function endpointsIn(home: FlowHome): string {
   return out.split(/\s+/).filter(Boolean).sort().join();
 }
 
-export async function startResolver({ parts }: FlowWorld, home: FlowHome, ...args: string[]): Promise<RunningPart> {
+async function startResolver({ parts }: FlowWorld, home: FlowHome, ...args: string[]): Promise<RunningPart> {
   const words = ['--listen', '127.0.0.1:0', '--stub-listen', '127.0.0.1:0', '--stub-shared'];
   const dns = parts.start(home, 'dns', ['dns', '--cluster-id', home.name, ...words, ...args]);
   await until('the resolver is ready', () => /^ready$/m.test(dns.log()));
   return dns;
 }
 
-export function ask(dns: RunningPart, question: string): Promise<string> {
+function ask(dns: RunningPart, question: string): Promise<string> {
   const [host = '', port = ''] = dns.said('listening').split(':');
   return askUdp({ host, port: Number(port) }, question);
 }

@@ -104,6 +104,6 @@ const isRefusedAccount = ({ user, requestURI, responseStatus, annotations }: Aud
   // Only an embedded broker has the first path. A member that leaves looks until its namespace is gone, and with it the right.
   !/^\/\.well-known\/portolan-ca$|^\/api\/v1\/namespaces\/prod-m-\w+$/.test(requestURI);
 
-export function describeLine({ user, verb, requestURI }: AuditLine): string {
+function describeLine({ user, verb, requestURI }: AuditLine): string {
   return `${user.username.split(':').slice(2).join('/')} ${verb} ${requestURI}`;
 }

@@ -74,7 +74,7 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
   });
 }
 
-export interface Reply {
+interface Reply {
   readonly status: number;
   readonly body: Buffer;
 }

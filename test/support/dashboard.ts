@@ -60,7 +60,7 @@ export async function startDemo(): Promise<RunningDemo> {
   };
 }
 
-export async function clientOf(kubeconfig: string): Promise<Client> {
+async function clientOf(kubeconfig: string): Promise<Client> {
   const world = createRealWorld();
   const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig });
   return createClient(world.network.http(access), { world, userAgent: 'portolan-test' });

@@ -17,7 +17,7 @@ export interface XdsNamespace {
   stop(): void;
 }
 
-export interface RunningProxy {
+interface RunningProxy {
   log(): string;
   stop(): void;
 }

@@ -29,7 +29,7 @@ export interface Message {
   readonly additionals: readonly ResourceRecord[];
 }
 
-export class MessageError extends Error {}
+class MessageError extends Error {}
 
 const headerBytes = 12;
 

@@ -7,7 +7,7 @@ import { isObject, type JsonObject } from '../json.ts';
 import type { Field, FieldType, Message, Scalar, Schema } from './schema.ts';
 import { writeWellKnown } from './well-known.ts';
 
-export class EncodeError extends Error {}
+class EncodeError extends Error {}
 
 export const typeUrlPrefix = 'type.googleapis.com/';
 

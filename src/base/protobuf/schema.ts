@@ -2,7 +2,7 @@
 // `name number type`, with `list` or `map` before the type; keys of maps are strings. Fields are separated by `;`.
 // An enum's line is `NAME number;…`.
 
-export const scalars = ['string', 'bytes', 'bool', 'uint32', 'int32', 'uint64', 'int64', 'double', 'float'] as const;
+const scalars = ['string', 'bytes', 'bool', 'uint32', 'int32', 'uint64', 'int64', 'double', 'float'] as const;
 
 export type Scalar = (typeof scalars)[number];
 

@@ -10,7 +10,7 @@ import { type CatalogMemory, type CatalogSnapshot, stateWord } from '../names/na
 import type { Zone } from '../names/zones.ts';
 
 /** Another number whenever the bytes mean something else: packed-map.ts, answers.ts, places.ts, or this file. */
-export const copyVersion = 4;
+const copyVersion = 4;
 
 const magic = Buffer.from('portolan names\n\n');
 const prefixBytes = magic.length + 8;

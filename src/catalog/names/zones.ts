@@ -49,7 +49,7 @@ const schemaVersion: Record<ZoneSource, string | undefined> = {
 };
 
 /** In a federation's zone two labels are a service: its server has the zone's own name. */
-export function serverNameOf({ name, source }: Pick<Zone, 'name' | 'source'>): string {
+function serverNameOf({ name, source }: Pick<Zone, 'name' | 'source'>): string {
   return source === 'federation' ? name : `ns.dns.${name}`;
 }
 

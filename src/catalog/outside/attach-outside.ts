@@ -13,7 +13,7 @@ import { isForbidden, isNotFound } from '../../kube/objects/api-error.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 
 /** Where the names of one kind are kept. */
-export interface OutsideNames<T> {
+interface OutsideNames<T> {
   upsert(object: T): void;
   remove(key: string): void;
   keys(): IterableIterator<string>;

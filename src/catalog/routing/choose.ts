@@ -18,7 +18,7 @@ export interface Chooser {
   readonly trafficDistribution: string | undefined;
 }
 
-export interface Tier<T> {
+interface Tier<T> {
   readonly endpoints: readonly T[];
 }
 

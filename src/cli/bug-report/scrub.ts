@@ -1,7 +1,7 @@
 // A second guard behind the list of kept fields: takes out of texts what looks like a key, a token or a password, and finds
 // known secrets in any encoding. Pure.
 
-export const leftOut = '(left out)';
+const leftOut = '(left out)';
 
 const looksSecret: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [A-Z0-9 ]+-----[\s\S]*?(-----END [A-Z0-9 ]+-----|$)/g, leftOut],

@@ -41,7 +41,7 @@ async function lookAccepted(
   return isSame ? { done: `cluster ${id} is as it reported` } : { waiting: `cluster ${id} has another region or zone` };
 }
 
-export async function brokerAccept(request: {
+async function brokerAccept(request: {
   readonly client: Client;
   readonly clusterset: string;
   readonly id: string;

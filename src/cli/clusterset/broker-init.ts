@@ -326,7 +326,7 @@ const usualRanges: readonly NamedRange[] = defaultServiceRanges.map((cidr) => ({
   kind: 'services',
 }));
 
-export function formatManifests(request: InitRequest): string {
+function formatManifests(request: InitRequest): string {
   return brokerObjects(request)
     .map(({ object }) => stringify(object))
     .join('---\n')

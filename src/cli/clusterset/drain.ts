@@ -85,7 +85,7 @@ async function lookService(
 }
 
 /** Returns the line to print. */
-export async function drainCluster(
+async function drainCluster(
   broker: Client,
   { id, clusterset, isDraining }: { readonly id: string; readonly clusterset: string; readonly isDraining: boolean },
 ): Promise<string> {
@@ -106,7 +106,7 @@ export async function drainCluster(
     : `cluster ${id} takes new connections again`;
 }
 
-export async function drainService(
+async function drainService(
   home: Client,
   { namespace, name, isDraining }: { readonly namespace: string; readonly name: string; readonly isDraining: boolean },
 ): Promise<string> {

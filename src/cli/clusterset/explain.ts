@@ -65,7 +65,7 @@ function explain(state: SetState, key: string, known: readonly string[]): Servic
   }
 }
 
-export function formatExplanation(explanation: ServiceExplanation, format: OutputFormat): readonly string[] {
+function formatExplanation(explanation: ServiceExplanation, format: OutputFormat): readonly string[] {
   const names = explanation.standings.map(({ cluster }) => cluster);
   return formatOutput(format, { value: explanation, names, text: () => explanationText(explanation) });
 }

@@ -26,7 +26,7 @@ interface PlanFlags extends HomeFlags {
 }
 
 /** Exit codes of the command. 1 is an error, as everywhere. */
-export const planExit = { fine: 0, conflict: exitCodes.wouldConflict, notExported: exitCodes.notReady } as const;
+const planExit = { fine: 0, conflict: exitCodes.wouldConflict, notExported: exitCodes.notReady } as const;
 const worstFirst: readonly number[] = [planExit.notExported, planExit.conflict];
 
 export function addPlanCommand(program: Command, deps: ClusterSetDeps): void {
@@ -148,7 +148,7 @@ function exitCodeOf({ conditions, conflicts }: ServiceForesight): number {
   return conflicts.length > 0 ? planExit.conflict : planExit.fine;
 }
 
-export function formatPlan(plan: ExportPlan, format: OutputFormat): readonly string[] {
+function formatPlan(plan: ExportPlan, format: OutputFormat): readonly string[] {
   const names = plan.exports.map(({ service }) => service);
   return formatOutput(format, { value: plan, names, text: () => planText(plan) });
 }

@@ -34,13 +34,13 @@ export function addUnexportCommand(program: Command, deps: ClusterSetDeps): void
   );
 }
 
-export interface UnexportRequest {
+interface UnexportRequest {
   readonly home: Client;
   readonly namespace: string;
   readonly name: string;
 }
 
-export async function* unexportService(deps: ClusterSetDeps, request: UnexportRequest): AsyncGenerator<string> {
+async function* unexportService(deps: ClusterSetDeps, request: UnexportRequest): AsyncGenerator<string> {
   const { home, namespace, name } = request;
   const key = `${namespace}/${name}`;
   const present = await getOrUndefined<ServiceExport>(home, serviceExportType, { namespace, name });

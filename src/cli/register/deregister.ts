@@ -23,7 +23,7 @@ interface DeregisterFlags extends HomeFlags, WaitFlags {
   readonly port?: string[];
 }
 
-export interface DeregisterRequest {
+interface DeregisterRequest {
   readonly namespace: string;
   readonly service: string;
   readonly address: string;
@@ -60,7 +60,7 @@ export function addDeregisterCommand(program: Command, deps: CliDeps): void {
 }
 
 /** Returns one line per completed step. Nothing to do is no error: the outcome is the one that was wanted. */
-export async function deregister(client: Client, request: DeregisterRequest): Promise<string[]> {
+async function deregister(client: Client, request: DeregisterRequest): Promise<string[]> {
   const { namespace, service, address } = request;
   const where = `${namespace}/${service}`;
   const slices = await slicesOf(client, request);

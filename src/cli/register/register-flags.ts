@@ -17,7 +17,7 @@ export interface PortFlag {
 
 const portPattern = /^(?:([a-z0-9-]+)=)?(?:(\d{1,5}):)?(\d{1,5})(?:\/(tcp|udp|sctp))?$/i;
 
-export function parsePort(text: string): PortFlag {
+function parsePort(text: string): PortFlag {
   const match = portPattern.exec(text);
   if (match === null) {
     throw usageError(

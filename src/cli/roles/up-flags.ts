@@ -37,7 +37,7 @@ export interface UpStub {
   readonly advertise: HostPort;
 }
 
-export interface UpPeering {
+interface UpPeering {
   readonly trustDomain: string;
   readonly listen: HostPort;
   readonly ingress: readonly HostPort[];

@@ -57,7 +57,7 @@ export interface AgentOptions {
   readonly judging?: JudgingRules;
 }
 
-export interface FederationZones {
+interface FederationZones {
   current(): readonly string[];
   /** By federation: base64 of PEM, by which its authority is known to resolvers. */
   authorities(): Readonly<Record<string, string>>;

@@ -183,14 +183,14 @@ type Keys = () => Iterable<string>;
 type Reconcile = (key: string) => Promise<WorkResult | undefined>;
 
 // biome-ignore lint/suspicious/noExplicitAny: each source has its own kept type, which only its keysOf sees
-export type Source = ControllerSource<any>;
+type Source = ControllerSource<any>;
 
-export function own<T>(informer: ControllerSource<T>['informer']): Source {
+function own<T>(informer: ControllerSource<T>['informer']): Source {
   return { informer };
 }
 
 /** The keys an object belonged to and belongs to. */
-export function keyed<T>(informer: ControllerSource<T>['informer'], keyOf: (object: T) => string | undefined): Source {
+function keyed<T>(informer: ControllerSource<T>['informer'], keyOf: (object: T) => string | undefined): Source {
   const keysOf = (_key: string, next: T | undefined, previous: T | undefined) => {
     const keys = [next && keyOf(next), previous && keyOf(previous)];
     return new Set(keys.filter((key) => key !== undefined));
@@ -199,7 +199,7 @@ export function keyed<T>(informer: ControllerSource<T>['informer'], keyOf: (obje
 }
 
 /** Names no keys; its controllers begin when the promise resolves. */
-export function gateOf(ready: Promise<void>): Source {
+function gateOf(ready: Promise<void>): Source {
   return { informer: { on: () => () => {}, whenSynced: () => ready } };
 }
 
@@ -209,7 +209,7 @@ export function recordKeys(records: { values(): Iterable<KubernetesObject> }): s
 }
 
 /** Key of the service that a record of the broker is named after. */
-export function recordKey(record: KubernetesObject): string | undefined {
+function recordKey(record: KubernetesObject): string | undefined {
   const service = parseRecordName(record.metadata.name);
   return service && formatServiceKey(service);
 }

@@ -53,7 +53,7 @@ export async function writeImportStatus(
  * Ready only if connections to it are carried: imported, with an address, and served by a proxy or a derived Service
  * here.
  */
-export function readyCondition({ held, source }: ImportStatusFacts, planes: DataPlanes): WantedCondition {
+function readyCondition({ held, source }: ImportStatusFacts, planes: DataPlanes): WantedCondition {
   const notReady = (reason: string, message: string): WantedCondition => ({
     type: 'Ready',
     status: 'False',

@@ -207,7 +207,7 @@ interface ImportWrite {
   readonly mayWrite: boolean;
 }
 
-export interface Facts {
+interface Facts {
   readonly service: ServiceKey;
   readonly present: ServiceImport | undefined;
   readonly records: readonly CountedRecord[];

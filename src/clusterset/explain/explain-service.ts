@@ -31,7 +31,7 @@ export interface ServiceExplanation extends MergeExplanation {
   readonly standings: readonly ClusterStanding[];
 }
 
-export interface ClusterStanding {
+interface ClusterStanding {
   readonly cluster: string;
   readonly lease: 'alive' | 'stale';
   /** Since when it is stale, until when it is held down; absent if it lives and has not been away lately. */

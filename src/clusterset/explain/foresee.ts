@@ -42,7 +42,7 @@ export interface ClusterFacts {
   readonly left?: ReadonlyMap<string, ServiceShard>;
 }
 
-export interface CountedShard {
+interface CountedShard {
   readonly cluster: string;
   readonly record: ServiceShard;
   readonly standing: Standing;

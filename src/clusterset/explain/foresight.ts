@@ -31,7 +31,7 @@ export interface ServiceForesight {
   readonly flip: { readonly from: ImportType; readonly to: ImportType } | undefined;
 }
 
-export interface ClusterChange {
+interface ClusterChange {
   readonly cluster: string;
   readonly before: readonly WantedCondition[];
   readonly after: readonly WantedCondition[];

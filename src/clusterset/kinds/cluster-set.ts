@@ -48,7 +48,7 @@ export type ClusterSetIpPolicy = 'allocate' | 'derived' | 'none';
 /** Spread: all ready endpoints alike. NearestFirst: the nearest that are ready. */
 export type LocalityPreference = 'Spread' | 'NearestFirst';
 
-export interface ClusterSetLease {
+interface ClusterSetLease {
   renewSeconds?: number;
   /** A lease that has not changed for this long has run out. */
   durationSeconds?: number;
@@ -58,7 +58,7 @@ export interface ClusterSetLease {
 }
 
 /** At most one range for each family. */
-export interface AddressRanges {
+interface AddressRanges {
   clusterSet?: string[];
   peers?: string[];
   external?: string[];

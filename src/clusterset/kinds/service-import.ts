@@ -17,7 +17,7 @@ export interface ServiceImport extends KubernetesObject {
   status?: ServiceImportStatus;
 }
 
-export interface ServiceImportSpec {
+interface ServiceImportSpec {
   type: ImportType;
   ports?: ServiceImportPort[];
   /** At most two; none if it is headless. */
@@ -37,7 +37,7 @@ export interface ServiceImportPort {
   port: number;
 }
 
-export interface ServiceImportStatus {
+interface ServiceImportStatus {
   clusters?: { cluster: string }[];
   conditions?: Condition[];
   endpointSliceObjects?: 'Present' | 'Absent';

@@ -8,7 +8,7 @@ import type { Merge } from './merge/merged.ts';
 import type { ServiceKey } from './names.ts';
 
 /** On derived Services: the import they are of, in the same namespace. */
-export const derivedForLabel = 'portolan.dev/derived-for';
+const derivedForLabel = 'portolan.dev/derived-for';
 
 /** Not the import's own name: a Service of that name is the cluster's own, and stays what it is. */
 export function derivedServiceName({ name }: ServiceKey): string {

@@ -78,7 +78,7 @@ export const exportedReasons: ReadonlySet<string> = new Set(['Exported', 'Endpoi
  * How the message of Ready begins. A limit is an annotation, which has no generation: by this text a reader sees whether
  * the condition is about the present limit.
  */
-export function exportedText(exportTo: readonly string[] | undefined): string {
+function exportedText(exportTo: readonly string[] | undefined): string {
   if (exportTo === undefined) return 'exported to the clusterset';
   if (exportTo.length === 0) return 'exported to no other cluster';
   const shown = exportTo.slice(0, clustersShownMax).join(', ');

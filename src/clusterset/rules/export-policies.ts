@@ -20,7 +20,7 @@ interface Labelled {
 }
 
 /** Nothing is exported from these unless a policy names them. */
-export const reservedNamespaces: readonly string[] = ['kube-system', 'default'];
+const reservedNamespaces: readonly string[] = ['kube-system', 'default'];
 
 export function selectsService(
   policy: ServiceExportPolicy,

@@ -15,7 +15,7 @@ export interface ExportedMetadata {
 /** As Kubernetes has it, keys and values together. */
 export const annotationBytesMax = 256 * 1024;
 /** Limit for each of labels and annotations; no known use needs more. */
-export const pairsMax = 256;
+const pairsMax = 256;
 const notesMax = 5;
 
 export function readExportedMetadata(asked: {

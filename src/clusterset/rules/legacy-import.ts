@@ -17,9 +17,9 @@ import type { ServiceShardSpec } from '../kinds/service-shard.ts';
 import type { ServiceKey } from './names.ts';
 
 const prefix = 'lighthouse.submariner.io';
-export const legacyNameLabel = `${prefix}/sourceName`;
-export const legacyNamespaceLabel = `${prefix}/sourceNamespace`;
-export const legacyClusterLabel = `${prefix}/sourceCluster`;
+const legacyNameLabel = `${prefix}/sourceName`;
+const legacyNamespaceLabel = `${prefix}/sourceNamespace`;
+const legacyClusterLabel = `${prefix}/sourceCluster`;
 
 export interface LegacyOrigin {
   readonly cluster: string;

@@ -28,7 +28,7 @@ export function parseServiceKey(key: string): ServiceKey {
 }
 
 /** RFC 1035 section 2.3.4, without the trailing dot. */
-export const dnsNameLengthMax = 253;
+const dnsNameLengthMax = 253;
 
 export interface HostnameRequest extends ServiceKey {
   readonly hostname: string;
@@ -37,7 +37,7 @@ export interface HostnameRequest extends ServiceKey {
 }
 
 /** The name of one endpoint of a headless service. */
-export function endpointDnsName({ hostname, cluster, name, namespace, zone }: HostnameRequest): string {
+function endpointDnsName({ hostname, cluster, name, namespace, zone }: HostnameRequest): string {
   return `${hostname}.${cluster}.${name}.${namespace}.svc.${zone}`;
 }
 

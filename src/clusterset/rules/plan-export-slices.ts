@@ -80,13 +80,13 @@ const notesMax = 5;
 const unique = (texts: readonly string[]) => [...new Set(texts)].slice(0, notesMax);
 const untranslated = 'the range that its own is translated to has no such address';
 
-export interface PodSlicePlan {
+interface PodSlicePlan {
   readonly slice: PublishedSlice | undefined;
   readonly notes: readonly string[];
   readonly refused: readonly string[];
 }
 
-export function planPodSlice(source: EndpointSlice, rules: OwnAddressRules): PodSlicePlan {
+function planPodSlice(source: EndpointSlice, rules: OwnAddressRules): PodSlicePlan {
   const { name, namespace } = source.metadata;
   if (source.addressType === 'FQDN') {
     return { slice: undefined, notes: [`slice ${name} left out: it holds host names, not addresses`], refused: [] };

@@ -138,7 +138,7 @@ function readPort(port: {
   };
 }
 
-export const serviceNamespaceLabel = 'portolan.dev/service-namespace';
+const serviceNamespaceLabel = 'portolan.dev/service-namespace';
 
 export interface PublishedRecordRequest {
   readonly service: ServiceKey;

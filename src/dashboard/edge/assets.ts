@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
-export interface Asset {
+interface Asset {
   readonly type: string;
   readonly body: Buffer;
   gzip(): Buffer;

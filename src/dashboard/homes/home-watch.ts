@@ -25,7 +25,7 @@ export interface DashboardHome {
   >;
 }
 
-export type Copies<Kinds> = { readonly [Name in keyof Kinds]: KindCopy<Kinds[Name] & KubernetesObject> };
+type Copies<Kinds> = { readonly [Name in keyof Kinds]: KindCopy<Kinds[Name] & KubernetesObject> };
 export type WatchedKind = keyof MemberKinds | keyof BrokerKinds | 'sets' | 'properties';
 
 export interface HomeWatch {

@@ -10,7 +10,7 @@ import type { HomeWatch } from '../homes/home-watch.ts';
 import type { KindCopy } from '../homes/kind-copy.ts';
 import { idOf, type Landscape, setStateOf } from './landscape.ts';
 
-export const commandOnly = 'only portolan doctor checks this';
+const commandOnly = 'only portolan doctor checks this';
 
 /** Undefined while it is not known yet, and where the bearer was refused altogether. */
 export function doctorFacts(

@@ -9,7 +9,7 @@ import type { HomeWatch } from '../homes/home-watch.ts';
 import type { EventRow } from '../wire/rows.ts';
 import { idOf, verdictsOf } from './landscape.ts';
 
-export const eventsMax = 300;
+const eventsMax = 300;
 
 /** The newest, newest first. */
 export function eventRows(homes: readonly HomeWatch[], seen: readonly EventRow[]): EventRow[] {

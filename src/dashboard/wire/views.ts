@@ -22,7 +22,7 @@ export interface ConflictView {
   readonly waysOut: readonly string[];
 }
 
-export interface FieldView {
+interface FieldView {
   readonly field: string;
   readonly value: string;
   readonly winner: string;

@@ -20,7 +20,7 @@ export interface FactSources {
   readonly externalTable?: ExternalTable;
 }
 
-export interface ShardFacts {
+interface ShardFacts {
   readonly source: RecordSource;
   readonly cluster: string;
   readonly addresses: readonly string[];
@@ -168,13 +168,13 @@ function usualSpelling(address: string): string {
   return bytes ? formatAddress(bytes) : address;
 }
 
-export interface ExplainedPeerName {
+interface ExplainedPeerName {
   readonly owner: RecordSource;
   readonly leftOut: readonly { readonly what: string; readonly why: string }[];
 }
 
 /** Undefined for a name that no peer has anything to do with. */
-export function explainPeerName(peers: PeerTable, name: string, clock: Clock): ExplainedPeerName | undefined {
+function explainPeerName(peers: PeerTable, name: string, clock: Clock): ExplainedPeerName | undefined {
   const report = peers.report(name);
   const owner: RecordSource = { kind: 'zone', name: peers.zone.name };
   if (report === undefined) {
@@ -203,6 +203,6 @@ function sourceOf({ key, facts }: Claimant, clock: Clock): RecordSource {
 }
 
 /** `_http._tcp.db.example` belongs to `db.example`. */
-export function withoutPorts(name: string): string {
+function withoutPorts(name: string): string {
   return name.replace(/^(_[^.]*\.)+/, '');
 }

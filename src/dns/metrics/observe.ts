@@ -10,7 +10,7 @@ import type { Observer } from '../message/handler.ts';
 import type { Query } from '../message/wire.ts';
 import { readServerStats, ServerStats, type ServerTotals, serverStatsCells } from './server-stats.ts';
 
-export const tallyNames = [
+const tallyNames = [
   /** Packets from port 0, which cannot be answered. */
   'droppedPortZero',
   /** Packets and queries that ended in an error of ours. */
@@ -153,6 +153,6 @@ export class Tally {
 
 const indexOf = Object.fromEntries(tallyNames.map((name, i) => [name, i])) as Readonly<Record<TallyName, number>>;
 
-export function readTally(cells: Float64Array): Record<TallyName, number> {
+function readTally(cells: Float64Array): Record<TallyName, number> {
   return Object.fromEntries(tallyNames.map((name, i) => [name, cells[i]!])) as Record<TallyName, number>;
 }

@@ -44,7 +44,7 @@ export function keyOfPeerService(service: PeerService): string {
   return `${service.metadata.namespace}/${service.metadata.name}`;
 }
 
-export function peerNamesConfig(catalog: Catalog, peers: PeerTable): PeerNamesConfig {
+function peerNamesConfig(catalog: Catalog, peers: PeerTable): PeerNamesConfig {
   return { zone: peers.zone, elsewhere: [...catalog.zones.map(({ bytes }) => bytes), ...reverseTrees] };
 }
 

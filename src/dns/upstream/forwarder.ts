@@ -51,7 +51,7 @@ export interface ForwarderOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-export const defaultForwardTimes: ForwardTimes = {
+const defaultForwardTimes: ForwardTimes = {
   hedgeMs: 300,
   resendMs: 2000,
   totalMs: 5000,

@@ -16,7 +16,7 @@ export interface HostnameGenerator extends KubernetesObject {
   status?: { conditions?: Condition[]; selected?: number };
 }
 
-export interface HostnameGeneratorSpec {
+interface HostnameGeneratorSpec {
   /** Which kind, and the labels that a resource must have. */
   targetRef?: { kind: string; tags?: Record<string, string> };
   selector?: { matchLabels?: Record<string, string> };

@@ -28,7 +28,7 @@ export interface MeshExternalService extends KubernetesObject {
   status?: MeshExternalServiceStatus;
 }
 
-export interface MeshExternalServiceSpec {
+interface MeshExternalServiceSpec {
   match: ExternalMatch[];
   destination?: ExternalDestination;
 }
@@ -41,7 +41,7 @@ export interface ExternalMatch {
   protocol?: Protocol;
 }
 
-export interface ExternalDestination {
+interface ExternalDestination {
   type?: DestinationType;
   extension?: { type: string; config?: Record<string, unknown> };
   endpoints?: ExternalEndpoint[];
@@ -74,7 +74,7 @@ export interface DataSource {
   secret?: string;
 }
 
-export interface MeshExternalServiceStatus {
+interface MeshExternalServiceStatus {
   vips?: ExternalVip[];
   addresses?: ExternalAddress[];
   overlaps?: string[];

@@ -20,7 +20,7 @@ export interface ExtensionPlugin {
   emit(request: PluginRequest): PluginResult;
 }
 
-export interface ConfigField {
+interface ConfigField {
   readonly type: 'string' | 'integer' | 'boolean';
   readonly isRequired?: boolean;
   /** Pattern for the whole text. */

@@ -81,7 +81,7 @@ function nameIn({ transport }: Connection, request: Request | undefined): string
 }
 
 /** The Host without its port, in lower case. */
-export function hostOf(host: string): string {
+function hostOf(host: string): string {
   return host.toLowerCase().replace(/:\d*$/, '');
 }
 

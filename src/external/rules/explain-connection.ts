@@ -21,7 +21,7 @@ export interface ConnectionExplanation {
   readonly notes: readonly string[];
 }
 
-export interface ExplainedRule {
+interface ExplainedRule {
   readonly resource: string;
   /** `spec.match[2]` */
   readonly field: string;

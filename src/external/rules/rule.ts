@@ -103,7 +103,7 @@ export function byPrecedence(one: Rule, other: Rule): number {
   return compareOwners(one.resource, other.resource) || one.index - other.index;
 }
 
-export function compareOwners(one: RuleOwner, other: RuleOwner): number {
+function compareOwners(one: RuleOwner, other: RuleOwner): number {
   return one.createdMs - other.createdMs || compareText(one.name, other.name) || compareText(one.origin, other.origin);
 }
 

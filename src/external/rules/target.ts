@@ -38,13 +38,13 @@ export interface Target {
 }
 
 /** The object at home that a target comes from. */
-export interface ObjectName {
+interface ObjectName {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
 }
 
-export type TargetDestination =
+type TargetDestination =
   | { readonly kind: 'passthrough' }
   | { readonly kind: 'endpoints'; readonly endpoints: readonly ExternalEndpoint[]; readonly tls?: TlsPlan }
   | { readonly kind: 'plugin'; readonly type: string; readonly made: PluginResult }
@@ -71,7 +71,7 @@ export type Targeting =
       readonly rules: readonly TargetedRule[];
     };
 
-export type TargetingReason =
+type TargetingReason =
   | 'Invalid'
   | 'NotVisible'
   | 'TLSNotReady'

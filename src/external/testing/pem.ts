@@ -3,7 +3,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { type CertificateUse, issueCertificate } from '../../base/x509/certificates.ts';
 
-export interface Pair {
+interface Pair {
   readonly certificate: string;
   readonly key: string;
 }

@@ -26,7 +26,7 @@ interface ShardPortRecord {
 }
 
 /** The address rules of the cluster, as texts: they travel with the record. */
-export interface HostnameRules {
+interface HostnameRules {
   readonly allowedRanges: readonly string[];
   readonly virtualRanges: readonly string[];
 }

@@ -15,7 +15,7 @@ import { postedNotesName } from '../rules/broker-names.ts';
 import { type ResolverEndpoint, resolverOf } from '../rules/poster.ts';
 import { isMember, planStubZone, type StubZoneOrder } from './plan.ts';
 
-export type StubZoneState = NonNullable<FederationStatus['stubZones']>[number];
+type StubZoneState = NonNullable<FederationStatus['stubZones']>[number];
 
 export interface StubZonesOptions {
   readonly world: World;

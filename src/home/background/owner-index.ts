@@ -12,7 +12,7 @@ export interface OwnerIndex {
   dependents(uid: string): readonly string[];
 }
 
-export interface OwnerChange {
+interface OwnerChange {
   /** Owners the object has now and had not before: whether they exist is to be checked. */
   readonly hasNewOwners: boolean;
   /** The uid of the object, if it has just gone. */

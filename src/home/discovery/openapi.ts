@@ -23,7 +23,7 @@ export interface OpenApi {
   document(path: string): Promise<OpenApiDocument | undefined>;
 }
 
-export interface OpenApiDocument {
+interface OpenApiDocument {
   /** The text in pieces: definitions may bring megabytes each. */
   readonly chunks: readonly Uint8Array[];
   /** Hash of the text; `?hash=` of the address in the index. */

@@ -30,7 +30,7 @@ const nameColumn: Column = {
   value: (object) => object.metadata.name,
 };
 
-export function columnsOf(served: Served): readonly Column[] {
+function columnsOf(served: Served): readonly Column[] {
   const { columns } = served.version;
   return columns.some((column) => column.format === 'name') ? columns : [nameColumn, ...columns];
 }

@@ -10,7 +10,7 @@ import {
   union,
 } from './field-set.ts';
 
-export type Operation = 'Apply' | 'Update';
+type Operation = 'Apply' | 'Update';
 
 export interface ManagerId {
   readonly manager: string;

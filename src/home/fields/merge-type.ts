@@ -31,7 +31,7 @@ export interface ListType {
   readonly itemOf: () => MergeType;
 }
 
-export const scalarType: MergeType = { kind: 'scalar' };
+const scalarType: MergeType = { kind: 'scalar' };
 export const untypedType: MergeType = { kind: 'untyped' };
 
 const metadataType = lazily(() => {

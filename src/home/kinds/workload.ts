@@ -16,7 +16,7 @@ import type { Kind } from '../model/kind.ts';
 import { builtinKind } from './builtin.ts';
 import { applyPodSpecDefaults, checkPodSpec } from './rules/pod-rules.ts';
 
-export const deploymentType: ResourceType = {
+const deploymentType: ResourceType = {
   group: 'apps',
   version: 'v1',
   plural: 'deployments',
@@ -24,7 +24,7 @@ export const deploymentType: ResourceType = {
   isNamespaced: true,
 };
 
-export const statefulSetType: ResourceType = { ...deploymentType, plural: 'statefulsets', kind: 'StatefulSet' };
+const statefulSetType: ResourceType = { ...deploymentType, plural: 'statefulsets', kind: 'StatefulSet' };
 
 export const deploymentKind: Kind = builtinKind<Deployment>({
   ...deploymentType,

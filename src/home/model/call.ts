@@ -34,7 +34,7 @@ export interface EventMemo {
 }
 
 /** The remaining capacity of a namespace. */
-export interface QuotaKeeper {
+interface QuotaKeeper {
   /** Throws StatusError Forbidden if there is no room. To be called back when the write is done or given up. */
   reserve(call: Call, name: string, added: { readonly count: number; readonly bytes: number }): () => void;
 }

@@ -79,7 +79,7 @@ export interface KindBehaviour {
   readonly subresources?: Readonly<Record<string, Subresource>>;
 }
 
-export interface Subresource {
+interface Subresource {
   /** The kind of the body and of the answer. */
   readonly group: string;
   readonly version: string;

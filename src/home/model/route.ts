@@ -33,7 +33,7 @@ export interface ResourceRoute {
   readonly attributes: Attributes;
 }
 
-export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection' | 'unknown';
+type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection' | 'unknown';
 
 const verbsOfMethods: ReadonlyMap<string, Verb> = new Map([
   ['GET', 'get'],

@@ -34,7 +34,7 @@ export function applyJsonPatch(document: unknown, patch: unknown, limits: PatchL
   return root.document;
 }
 
-export function parseJsonPatch(patch: unknown, limits: PatchLimits): Operation[] {
+function parseJsonPatch(patch: unknown, limits: PatchLimits): Operation[] {
   if (!Array.isArray(patch)) throw new MalformedPatchError('a JSON patch must be a list of operations');
   if (patch.length > limits.operationsMax) {
     throw new PatchError(`it has ${patch.length} operations, at most ${limits.operationsMax} are allowed`);

@@ -190,7 +190,7 @@ function readinessChecks({ store, waitsFor, audit }: HealthState): Check[] {
 }
 
 /** Major and minor are those of the Kubernetes API that is spoken here: kubectl compares them with its own. */
-export const versionAnswer = {
+const versionAnswer = {
   major: '1',
   minor: '35',
   gitVersion: embeddedGitVersion,
@@ -207,7 +207,7 @@ const protobufType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf
 const document = { swagger: '2.0', info: { title: 'Portolan', version: 'unversioned' }, paths: {} };
 
 /** A document that describes nothing: version 3 has it all. kubectl asks here about kinds it did not find there. */
-export function answerOpenApiV2(request: ApiRequest): HttpResponse {
+function answerOpenApiV2(request: ApiRequest): HttpResponse {
   if (!request.headers['accept']?.includes('+protobuf')) return jsonResponse(document);
   return { status: 200, headers: { 'content-type': protobufType, vary: 'Accept' }, body: encoded() };
 }

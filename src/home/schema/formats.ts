@@ -42,7 +42,7 @@ export function formatCheck(format: string): FormatCheck | undefined {
   return checks.get(format);
 }
 
-export function isCidr(text: string): boolean {
+function isCidr(text: string): boolean {
   const slash = text.indexOf('/');
   if (slash < 0) return false;
   const address = text.slice(0, slash);

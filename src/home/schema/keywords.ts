@@ -25,7 +25,7 @@ const rule: Schema = {
   },
 };
 
-export const schemaTypes = ['array', 'boolean', 'integer', 'number', 'object', 'string'] as const;
+const schemaTypes = ['array', 'boolean', 'integer', 'number', 'object', 'string'] as const;
 
 export const keywordSchema: Schema = {
   type: 'object',

@@ -29,7 +29,7 @@ export interface AccessOptions {
   readonly extraTokenAuthenticators?: readonly ((token: string) => Promise<User | undefined>)[];
 }
 
-export interface TokenIdentity {
+interface TokenIdentity {
   readonly user: User;
   readonly audiences: readonly string[];
 }

@@ -7,7 +7,7 @@ import { isKeyOf } from '../../base/x509/certificates.ts';
 import { PkiFiles } from './pki-files.ts';
 
 export const tokenKeyFile = 'service-account.key';
-export const copiedPkiFiles: readonly string[] = [
+const copiedPkiFiles: readonly string[] = [
   'ca.crt',
   'ca.key',
   'ca-next.crt',

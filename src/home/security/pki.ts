@@ -40,7 +40,7 @@ export interface PkiOptions {
   readonly authorityLookMs?: number;
 }
 
-export interface ClientRequest {
+interface ClientRequest {
   readonly commonName: string;
   readonly organizations: readonly string[];
   readonly lifetimeMs: number;

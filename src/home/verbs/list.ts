@@ -187,7 +187,7 @@ function tooOld(token: ContinueToken | undefined): StatusError {
   return new StatusError('Expired', message, { metadata: { continue: continueToken } });
 }
 
-export interface ContinueToken {
+interface ContinueToken {
   /** -1 continues at the newest revision: an inconsistent list, for clients that accept one. */
   readonly revision: number;
   /** Below the prefix of the list, so that a token never leads out of it. */
@@ -196,12 +196,12 @@ export interface ContinueToken {
   readonly remaining?: number;
 }
 
-export function formatContinueToken(token: ContinueToken): string {
+function formatContinueToken(token: ContinueToken): string {
   const { revision, after, remaining } = token;
   return Buffer.from(JSON.stringify({ v: 1, rev: revision, after, left: remaining })).toString('base64url');
 }
 
-export function parseContinueToken(text: string): ContinueToken {
+function parseContinueToken(text: string): ContinueToken {
   let raw: { v?: unknown; rev?: unknown; after?: unknown; left?: unknown };
   try {
     raw = JSON.parse(Buffer.from(text, 'base64url').toString());

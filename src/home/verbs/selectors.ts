@@ -40,14 +40,14 @@ const placeFields: Readonly<Record<string, (place: { namespace: string; name: st
   'metadata.namespace': (place) => place.namespace,
 };
 
-export type LabelTerm =
+type LabelTerm =
   | { readonly operator: 'in' | 'notin'; readonly key: string; readonly values: ReadonlySet<string> }
   | { readonly operator: 'exists' | 'absent'; readonly key: string };
 
 /** Every event is held against every term of every watch. */
 const termsMax = 256;
 
-export function parseLabelSelector(text: string): LabelTerm[] {
+function parseLabelSelector(text: string): LabelTerm[] {
   return bounded(splitTerms(text)).map((term) => parseLabelTerm(term, text));
 }
 
@@ -152,7 +152,7 @@ interface FieldTerm {
   readonly isEqual: boolean;
 }
 
-export function parseFieldSelector(text: string, kind: Kind): FieldTerm[] {
+function parseFieldSelector(text: string, kind: Kind): FieldTerm[] {
   if (text === '') return [];
   return bounded(splitFieldTerms(text)).map((term) => parseFieldTerm(term, text, kind));
 }

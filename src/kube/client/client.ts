@@ -34,7 +34,7 @@ export interface Selection {
   readonly fieldSelector?: string;
 }
 
-export interface ListOptions extends RequestOptions, Selection {
+interface ListOptions extends RequestOptions, Selection {
   readonly limit?: number;
   readonly continue?: string;
   readonly resourceVersion?: string;
@@ -68,7 +68,7 @@ export interface WatchOptions extends Selection {
   readonly withBookmarks?: boolean;
 }
 
-export type Patch =
+type Patch =
   | { readonly kind: 'merge'; readonly body: object }
   | { readonly kind: 'json'; readonly body: readonly object[] }
   | { readonly kind: 'apply'; readonly body: object; readonly fieldManager: string; readonly isForced?: boolean };

@@ -81,7 +81,7 @@ type UserEntry = Named & { readonly user?: AuthInfo };
 type ContextEntry = Named & { readonly context?: Context };
 
 /** A kubeconfig that is missing or wrong. */
-export class KubeconfigError extends Error {
+class KubeconfigError extends Error {
   override readonly name = 'KubeconfigError';
 }
 
@@ -270,7 +270,7 @@ function quote(name: string | undefined): string {
 const directory = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /** Undefined if this is no Pod. */
-export async function inClusterAccess({ host }: { readonly host: Host }): Promise<HomeAccess | undefined> {
+async function inClusterAccess({ host }: { readonly host: Host }): Promise<HomeAccess | undefined> {
   const address = host.environment['KUBERNETES_SERVICE_HOST'];
   const port = host.environment['KUBERNETES_SERVICE_PORT'];
   if (!address || !port) return undefined;

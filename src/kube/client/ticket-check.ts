@@ -8,7 +8,7 @@ import { isForbidden } from '../objects/api-error.ts';
 import type { Client } from './client.ts';
 import { reviewToken } from './token-review.ts';
 
-export interface TicketRefusal {
+interface TicketRefusal {
   readonly status: 401 | 403 | 429 | 503;
   readonly why: string;
 }

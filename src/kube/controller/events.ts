@@ -12,7 +12,7 @@ import { formatTime } from '../objects/conditions.ts';
 import { eventType, type KubernetesEvent } from '../objects/event.ts';
 import type { KubernetesObject } from '../objects/object.ts';
 
-export interface Happening {
+interface Happening {
   readonly about: KubernetesObject;
   readonly type: 'Normal' | 'Warning';
   /** CamelCase, one word for machines. */

@@ -20,7 +20,7 @@ import { createReflector, type ReflectorState } from './reflector.ts';
 /** `next` is absent when the object is gone, `previous` when it is new. */
 export type InformerHandler<Kept> = (key: string, next: Kept | undefined, previous: Kept | undefined) => void;
 
-export interface InformerStatus {
+interface InformerStatus {
   readonly state: ReflectorState;
   readonly hasSynced: boolean;
   /** Monotonic time of the last sign of life from the home: an answered list or watch, an event, a bookmark. */

@@ -39,7 +39,7 @@ export interface PartLeaseOptions {
   readonly namespace?: string;
 }
 
-export interface AdminPlace {
+interface AdminPlace {
   readonly url: string;
   readonly pod?: string;
 }

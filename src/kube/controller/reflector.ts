@@ -31,7 +31,7 @@ export interface ReflectorStatus {
   readonly revision: string | undefined;
 }
 
-export interface ReflectorSink<T> {
+interface ReflectorSink<T> {
   /** In another history a revision that is known may stand for something else. */
   listBegins(history: 'same' | 'other'): void;
   upsert(object: T): void;

@@ -37,7 +37,7 @@ export interface Endpoint {
   hints?: { forZones?: { name: string }[] };
 }
 
-export interface EndpointConditions {
+interface EndpointConditions {
   ready?: boolean;
   serving?: boolean;
   terminating?: boolean;

@@ -1,6 +1,6 @@
 // One thing that is wrong with one field. Validation collects them all before anything is refused.
 
-export type FieldErrorReason =
+type FieldErrorReason =
   | 'FieldValueNotFound'
   | 'FieldValueRequired'
   | 'FieldValueDuplicate'

@@ -9,7 +9,7 @@ export interface LabelSelector {
   matchExpressions?: LabelExpression[];
 }
 
-export interface LabelExpression {
+interface LabelExpression {
   key: string;
   operator: string;
   values?: string[];

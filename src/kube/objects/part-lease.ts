@@ -19,7 +19,7 @@ export const partAnnotations = {
 } as const;
 export const partRenewMs = 10_000;
 /** A part that has been silent for longer is taken for removed: long enough that a failure on Friday is seen on Monday. */
-export const partForgottenMs: number = 72 * 3_600_000;
+const partForgottenMs: number = 72 * 3_600_000;
 
 /** A part is silent after three renewals that did not come. */
 export function partLeaseSeconds(renewMs: number): number {

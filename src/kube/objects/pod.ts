@@ -79,7 +79,7 @@ export interface Volume {
   [source: string]: unknown;
 }
 
-export interface PodStatus {
+interface PodStatus {
   phase?: string;
   reason?: string;
   podIP?: string;
@@ -101,7 +101,7 @@ export interface ContainerStatus {
   state?: ContainerState;
 }
 
-export interface ContainerState {
+interface ContainerState {
   waiting?: { reason?: string };
   running?: object;
   terminated?: { reason?: string; exitCode?: number; signal?: number; finishedAt?: string };

@@ -44,7 +44,7 @@ export interface Demo {
   readonly dashboard: DemoDashboard;
 }
 
-export interface DemoMember extends RunningCluster {
+interface DemoMember extends RunningCluster {
   readonly backends: readonly SampleBackend[];
 }
 

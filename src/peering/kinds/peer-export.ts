@@ -53,8 +53,8 @@ export interface MeshDefaults {
 }
 
 /** On a Service: passed on to peers. Tags are separated by commas. */
-export const descriptionAnnotation = 'portolan.dev/description';
-export const tagsAnnotation = 'portolan.dev/tags';
+const descriptionAnnotation = 'portolan.dev/description';
+const tagsAnnotation = 'portolan.dev/tags';
 
 const defaultSan = 'spiffe://{trustDomain}/ns/{namespace}/sa/{serviceAccount}';
 

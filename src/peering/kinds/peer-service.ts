@@ -172,7 +172,7 @@ export function reachOf(service: PeerService): PeerServiceReach {
   };
 }
 
-export interface InstanceReach {
+interface InstanceReach {
   readonly id: string;
   readonly protocol: string;
   readonly sni: string;

@@ -54,7 +54,7 @@ export interface PeerTrust {
   workloadDomains?: string[];
 }
 
-export interface PeerStatus {
+interface PeerStatus {
   consumer?: PeerConsumerStatus;
   owner?: PeerOwnerStatus;
   observedGeneration?: number;

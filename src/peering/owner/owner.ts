@@ -35,13 +35,13 @@ export interface OwnerOptions {
   readonly incoming?: IncomingStreams | undefined;
 }
 
-export interface OwnerObserver {
+interface OwnerObserver {
   /** A peer's answers or its connection changed. */
   changed(peer: string): void;
   refused?(refusal: Refusal & { readonly peer: string }): void;
 }
 
-export interface Refusal {
+interface Refusal {
   readonly id: string;
   readonly code: number;
   readonly reason: string;

@@ -32,7 +32,7 @@ export interface IngressRoute {
 }
 
 /** Client certificates that workloads accept: those issued under this peer's roots, in its own trust domain. */
-export interface RouteClient {
+interface RouteClient {
   readonly peer: string;
   readonly trustDomain: string;
 }

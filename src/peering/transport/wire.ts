@@ -15,7 +15,7 @@ import type { ConsumerMessage, Offer, OwnerMessage, ReceivedMessage, SnapshotEnd
 import { decodeBounded } from './bounded-decode.ts';
 import { decodeService1, decodeService2, encodeService1, encodeService2 } from './service-wire.ts';
 
-export type DraftName = 'v1alpha1' | 'v1alpha2';
+type DraftName = 'v1alpha1' | 'v1alpha2';
 
 export interface Draft {
   readonly name: DraftName;

@@ -3,7 +3,7 @@
 export type Outcome = 'connected' | 'refused' | 'timed out' | 'unreachable';
 
 /** The service as the home has it. */
-export interface Wanted {
+interface Wanted {
   /** `namespace/name`. */
   readonly service: string;
   readonly isImported: boolean;
@@ -15,7 +15,7 @@ export interface Wanted {
   readonly isByEndpoint?: boolean;
 }
 
-export interface WantedPort {
+interface WantedPort {
   readonly ip: string;
   readonly protocol: string;
   readonly port: number;

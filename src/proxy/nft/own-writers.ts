@@ -4,7 +4,7 @@
 import type { Timer, World } from '../../base/world.ts';
 import { markPrefix, type SeenTransaction } from './edge/monitor.ts';
 
-export interface ForeignChange {
+interface ForeignChange {
   readonly pid: number;
   readonly line: string;
 }

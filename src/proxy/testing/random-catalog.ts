@@ -24,7 +24,7 @@ const clusters = ['east', 'west', 'south'] as const;
 const protocols = ['TCP', 'UDP', 'SCTP'] as const;
 const portNames = ['http', 'dns', 'rpc', ''] as const;
 
-export const places: Situation['places'] = {
+const places: Situation['places'] = {
   east: { zone: 'a', region: 'north' },
   west: { zone: 'b', region: 'north' },
   south: { zone: 'a', region: 'south' },

@@ -18,7 +18,7 @@ import { extension } from './envoy-names.ts';
 import type { HttpClass } from './routes.ts';
 
 /** Hears of each chain that the matcher leads to. */
-export type UseChain = (use: ChainUse) => string;
+type UseChain = (use: ChainUse) => string;
 
 const input = (name: string): JsonObject => ({
   name,

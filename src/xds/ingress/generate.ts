@@ -100,7 +100,7 @@ export function ingressResources(input: IngressInput): IngressOutcome {
   return { resources, withheld };
 }
 
-export function backendName({ namespace, service, portName }: Backend): string {
+function backendName({ namespace, service, portName }: Backend): string {
   return `export/${namespace}/${service}/${portName}`;
 }
 
@@ -114,7 +114,7 @@ export function backendEndpoints(backend: Backend, slices: Parameters<typeof end
   return { type: 'endpoints', name, body, causes: [cause] };
 }
 
-export function workloadSecret(san: string): string {
+function workloadSecret(san: string): string {
   return `ingress/workload/${san}`;
 }
 
@@ -135,7 +135,7 @@ export interface CallerTrust {
   readonly identities: readonly string[];
 }
 
-export const callersSecret = 'ingress/callers';
+const callersSecret = 'ingress/callers';
 
 /**
  * All that may call anything: the internal listener decides who may call what. One secret under one name, so that a

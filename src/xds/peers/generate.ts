@@ -11,7 +11,7 @@ import type { Cause, XdsResource } from '../resource.ts';
 export const identitySecret = 'peering/identity';
 const sniBytesMax = 255;
 
-export function trustSecret(peer: string): string {
+function trustSecret(peer: string): string {
   return `peering/trust/${peer}`;
 }
 

@@ -5,7 +5,7 @@ import type { Clock } from '../../base/world.ts';
 import type { XdsType } from '../resource.ts';
 import type { Proxies } from './proxies.ts';
 
-export type TurnedAway = 'flood' | 'malformed' | 'node' | 'certificate';
+type TurnedAway = 'flood' | 'malformed' | 'node' | 'certificate';
 
 export interface XdsMeter {
   sent(type: XdsType, bytes: number): void;

@@ -10,7 +10,7 @@ import { type Cause, type Variant, type XdsType, xdsTypes } from '../resource.ts
 import type { Refusals } from '../session/messages.ts';
 import type { XdsSession } from '../session/session.ts';
 
-export interface ProxyStreamState {
+interface ProxyStreamState {
   readonly variant: Variant;
   readonly sinceMs: number;
   readonly session: XdsSession;
@@ -45,7 +45,7 @@ export interface ProxyReport {
   readonly refused: readonly RefusedResource[];
 }
 
-export interface RefusedResource {
+interface RefusedResource {
   readonly type: XdsType;
   readonly name: string;
   readonly message: string;

@@ -51,7 +51,7 @@ export type SessionEvent =
   | { readonly kind: 'recovered'; readonly type: XdsType; readonly name: string };
 
 /** A version that one proxy refused. It is never sent to that proxy again. */
-export interface Refusal {
+interface Refusal {
   readonly entry: Entry;
   readonly message: string;
   /** The version that the proxy goes on with; undefined if it never had one. */

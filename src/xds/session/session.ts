@@ -20,7 +20,7 @@ import {
 import { type Flight, TypeState } from './type-state.ts';
 import { wholeTypes, wishesOf } from './wishes.ts';
 
-export interface SessionView {
+interface SessionView {
   get(type: XdsType, name: string): Entry | undefined;
   isInWildcard(type: XdsType, name: string): boolean;
   wildcard(type: XdsType): Iterable<Entry>;

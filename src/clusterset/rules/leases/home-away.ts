@@ -4,9 +4,9 @@
 import { formatTime } from '../../../kube/objects/conditions.ts';
 import type { Lease } from '../../../kube/objects/lease.ts';
 
-export const homeAwayAnnotation = 'portolan.dev/home-away-since';
+const homeAwayAnnotation = 'portolan.dev/home-away-since';
 /** Revision of the last renewal that vouched; 0 if there was none. */
-export const vouchedAnnotation = 'portolan.dev/vouched-revision';
+const vouchedAnnotation = 'portolan.dev/vouched-revision';
 
 export interface HomeAway {
   /** RFC 3339, by the member's own clock: for people. */

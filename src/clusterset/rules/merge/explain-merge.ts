@@ -18,7 +18,7 @@ export interface MergeExplanation {
   readonly ifLeft: readonly { readonly cluster: string; readonly changes: readonly string[] }[];
 }
 
-export interface ClusterExplanation {
+interface ClusterExplanation {
   readonly cluster: string;
   readonly exportedAt: string;
   readonly isPartOfImport: boolean;
@@ -26,7 +26,7 @@ export interface ClusterExplanation {
   readonly serves: readonly string[];
 }
 
-export interface FieldExplanation {
+interface FieldExplanation {
   readonly field: string;
   readonly value: string;
   readonly winner: string;
@@ -48,7 +48,7 @@ export function explainMerge(request: MergeRequest): MergeExplanation | undefine
 }
 
 /** Visible changes of the import if the cluster stopped exporting; empty if there are none. */
-export function changesIfLeft(cluster: string, merge: Merge, request: MergeRequest): string[] {
+function changesIfLeft(cluster: string, merge: Merge, request: MergeRequest): string[] {
   const next = mergeOutcome({ ...request, shards: request.shards.filter((shard) => shard.cluster !== cluster) });
   if (next === undefined) return ['the import would be removed: nobody else exports this service'];
   return [...portChanges(merge, next), ...fieldChanges(merge, next), ...memberChanges(merge, next, cluster)];

@@ -23,7 +23,7 @@ export function Conditions({ conditions }: { readonly conditions: readonly Condi
 }
 
 /** `Conflict: True` is bad, `Valid: True` is good. */
-export function standingOf({ type, status }: ConditionView) {
+function standingOf({ type, status }: ConditionView) {
   if (status === 'Unknown') return 'unknown';
   const isBad = type === 'Conflict' ? status === 'True' : status === 'False';
   if (!isBad) return 'ok';

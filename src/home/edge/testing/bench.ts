@@ -37,7 +37,7 @@ export interface Answer {
   readonly body: string;
 }
 
-export interface Http1Request extends Partial<Credentials> {
+interface Http1Request extends Partial<Credentials> {
   readonly method?: string;
   readonly path?: string;
   readonly headers?: Record<string, string>;

@@ -13,14 +13,14 @@ import type { Store } from '../../store/store.ts';
 import { ensureBootstrap } from '../bootstrap.ts';
 import { type AccessOptions, type ApiAccess, createAccess } from '../create-access.ts';
 
-export interface Reply {
+interface Reply {
   readonly status: number;
   // biome-ignore lint/suspicious/noExplicitAny: tests look wherever they want to in an answer.
   readonly body: any;
 }
 
 /** `GET /api/v1/pods`, and a body as an object. */
-export type Ask = (line: string, body?: object, headers?: Record<string, string>) => Promise<Reply>;
+type Ask = (line: string, body?: object, headers?: Record<string, string>) => Promise<Reply>;
 
 export interface Home {
   readonly access: ApiAccess;

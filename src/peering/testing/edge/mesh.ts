@@ -15,7 +15,7 @@ export interface TestMesh extends Credentials {
   trusted(changes?: Partial<TrustedPeer>): TrustedPeer;
 }
 
-export interface IssueOptions {
+interface IssueOptions {
   readonly identities?: readonly string[];
   readonly notAfterMs?: number;
 }

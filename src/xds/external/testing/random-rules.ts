@@ -24,7 +24,7 @@ export function pick<T>(random: Random, from: readonly T[]): T {
 export const ports = [80, 443, 9092];
 const domains = ['a.ext', 'b.a.ext', 'c.b.a.ext', 'x.org', 'API.x.org'];
 const wildcards = ['*.ext', '*.a.ext', '*.b.a.ext', '*.org'];
-export const addresses = ['10.0.0.1', '10.0.0.2', '10.0.1.1', '10.1.0.1', '192.168.0.1', 'fd00::1', 'fd00::2'];
+const addresses = ['10.0.0.1', '10.0.0.2', '10.0.1.1', '10.1.0.1', '192.168.0.1', 'fd00::1', 'fd00::2'];
 const ranges = [
   '10.0.0.0/8',
   '10.0.0.0/16',
@@ -36,7 +36,7 @@ const ranges = [
   '10.0.0.3/24',
 ];
 const vips: Readonly<Record<string, string>> = { 'one.vip': '242.0.0.1', 'two.vip': '242.0.0.2', 'six.vip': 'fd70::1' };
-export const virtualIps = Object.values(vips);
+const virtualIps = Object.values(vips);
 const protocols: readonly Protocol[] = ['tls', 'tcp', 'http', 'http2', 'grpc'];
 const endpointSets = [
   '[{ address: 127.0.0.1, port: 1 }]',
