@@ -127,7 +127,7 @@ export const partFaults: readonly MadeFault[] = [
   {
     fault: 'a peer is away',
     code: 'PTL0603',
-    says: /it is away \(connection refused\); its 3 services are withdrawn in 86300 s/,
+    says: /it is away \(connection refused\); its 3 services are withdrawn in 23h/,
     doctorExit: 7,
     ...objectThere('home', peerType, peer('acme'), {
       consumer: { state: 'Stale', message: 'connection refused', services: 3, awaySeconds: 100 },
