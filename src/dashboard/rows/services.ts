@@ -32,7 +32,8 @@ function withReach(row: ServiceRow, { homes }: Landscape): ServiceRow {
   if (unserved.length === 0) return row;
   const says = `its address is not served in ${unserved.join(', ')}`;
   if (unserved.length === imports.length) return { ...row, standing: 'failed', says };
-  return row.standing === 'conflict' ? { ...row, says: `${row.says}; ${says}` } : { ...row, standing: 'limited', says };
+  const standing = row.standing === 'conflict' ? 'conflict' : 'limited';
+  return { ...row, standing, says: row.says === 'served' ? says : `${row.says}; ${says}` };
 }
 
 function fromBroker(landscape: Landscape, ground: SetGround, key: string): ServiceRow | undefined {
