@@ -98,7 +98,8 @@ describeWith(['prometheus', 'promtool'], 'prometheus', () => {
   const ends = (name: string, about: string) => watch.ends(name, about);
 
   async function startBroker(): Promise<void> {
-    broker = await startApi({ data: join(folder, 'broker'), port: brokerPort });
+    const args = ['--audit', join(folder, 'audit.log')];
+    broker = await startApi({ data: join(folder, 'broker'), port: brokerPort, args });
   }
 
   beforeAll(async () => {
