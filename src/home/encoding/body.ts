@@ -1,7 +1,7 @@
 // From a request body to an object of the kind that is asked for, or to a refusal that says what is wrong with it.
 // Unknown and repeated fields are refused, warned about or ignored, as the request wishes.
 
-import { invalid } from '../../kube/objects/field-error.ts';
+import { type FieldError, invalid, tooLong } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { Call, Engine } from '../model/call.ts';
 import { normalizeMetadata } from '../model/metadata.ts';
@@ -133,9 +133,11 @@ function reportFields(call: Call, unknown: readonly string[], duplicates: readon
   throw badRequest(`${what}: strict decoding error: ${texts.join(', ')}`);
 }
 
-export function checkWriteOptions(call: Pick<Call, 'query'>): void {
+type WriteOptions = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions';
+
+export function checkWriteOptions(call: Pick<Call, 'query'>, kind: WriteOptions): void {
   if (call.query.size === 0) return;
-  const errors = [];
+  const errors = validateManagerName(call.query.get('fieldManager') ?? '');
   const directive = call.query.get('fieldValidation');
   if (directive !== null && !['', 'Ignore', 'Warn', 'Strict'].includes(directive)) {
     errors.push(invalid('fieldValidation', directive, 'must be one of Ignore, Warn, Strict'));
@@ -143,5 +145,15 @@ export function checkWriteOptions(call: Pick<Call, 'query'>): void {
   const wrongDryRun = call.query.getAll('dryRun').find((value) => value !== 'All' && value !== '');
   if (wrongDryRun !== undefined) errors.push(invalid('dryRun', wrongDryRun, 'must be All'));
   if (errors.length === 0) return;
-  throw invalidObject({ group: 'meta.k8s.io', kind: 'WriteOptions', name: '' }, errors);
+  throw invalidObject({ group: 'meta.k8s.io', kind, name: '' }, errors);
+}
+
+const managerBytesMax = 128;
+
+/** Every write may name its manager, and an apply must. */
+export function validateManagerName(name: string): FieldError[] {
+  const errors: FieldError[] = [];
+  if (Buffer.byteLength(name) > managerBytesMax) errors.push(tooLong('fieldManager', managerBytesMax));
+  if (/\p{C}/u.test(name)) errors.push(invalid('fieldManager', name, 'should only contain printable characters'));
+  return errors;
 }

@@ -4,7 +4,7 @@
 // Path elements: `f:name` a field, `k:{"port":80}` an item of a list by its keys, `v:"x"` an item of a set, `i:0` an item by
 // its index.
 
-import { isSameJson } from '../../base/json.ts';
+import { canonicalJson } from '../../base/json.ts';
 
 export interface FieldSet {
   /** The field itself is in the set; those below it are in it only if they say so. */
@@ -14,33 +14,86 @@ export interface FieldSet {
 
 const noChildren: ReadonlyMap<string, FieldSet> = new Map();
 export const emptySet: FieldSet = { isMember: false, children: noChildren };
-const memberOnly: FieldSet = { isMember: true, children: noChildren };
+export const memberOnly: FieldSet = { isMember: true, children: noChildren };
 
 export function isEmptySet(set: FieldSet): boolean {
   return !set.isMember && set.children.size === 0;
 }
 
+/** Is led through a value, into each field and out again. Fields with nothing in the set below them leave no trace. */
 export class FieldSetBuilder {
-  readonly #root: MutableSet = { isMember: false, children: new Map() };
+  readonly #path: string[] = [];
+  /** The root, and the nodes that exist along the path. */
+  readonly #nodes: MutableSet[] = [{ isMember: false, children: new Map() }];
 
-  insert(path: readonly string[]): void {
-    let node = this.#root;
-    for (const element of path) {
-      let next = node.children.get(element);
-      if (next === undefined) node.children.set(element, (next = { isMember: false, children: new Map() }));
-      node = next;
-    }
-    node.isMember = true;
+  get isAtRoot(): boolean {
+    return this.#path.length === 0;
+  }
+
+  enter(element: string): void {
+    this.#path.push(element);
+  }
+
+  leave(): void {
+    this.#path.pop();
+    if (this.#nodes.length > this.#path.length + 1) this.#nodes.pop();
+  }
+
+  /** The field here is in the set. */
+  mark(): void {
+    this.#here().isMember = true;
+  }
+
+  /** The fields of a set are in this one, below here. */
+  include(set: FieldSet): void {
+    if (!isEmptySet(set)) include(this.#here(), set);
+  }
+
+  #here(): MutableSet {
+    for (let depth = this.#nodes.length; depth <= this.#path.length; depth++)
+      this.#nodes.push(childOf(this.#nodes[depth - 1]!, this.#path[depth - 1]!));
+    return this.#nodes.at(-1)!;
   }
 
   build(): FieldSet {
-    return this.#root;
+    return this.#nodes[0]!;
   }
 }
 
 interface MutableSet {
   isMember: boolean;
   readonly children: Map<string, MutableSet>;
+}
+
+function include(into: MutableSet, set: FieldSet): void {
+  if (set.isMember) into.isMember = true;
+  for (const [element, child] of set.children) {
+    include(childOf(into, element), child);
+  }
+}
+
+function childOf({ children }: MutableSet, element: string): MutableSet {
+  let child = children.get(element);
+  if (child === undefined) children.set(element, (child = { isMember: false, children: new Map() }));
+  return child;
+}
+
+/** As `[['f:a', 'f:b']]` for the field `.a.b`. */
+export function setOf(paths: Iterable<readonly string[]>): FieldSet {
+  const set = new FieldSetBuilder();
+  for (const path of paths) {
+    for (const element of path) set.enter(element);
+    set.mark();
+    for (const _ of path) set.leave();
+  }
+  return set.build();
+}
+
+/** Of any of them, at the cost of all of them together. */
+export function unionOf(sets: Iterable<FieldSet>): FieldSet {
+  const all = new FieldSetBuilder();
+  for (const set of sets) all.include(set);
+  return all.build();
 }
 
 export function union(a: FieldSet, b: FieldSet): FieldSet {
@@ -93,7 +146,7 @@ export function isSameSet(a: FieldSet, b: FieldSet): boolean {
 export function pathsOf(set: FieldSet): string[][] {
   const paths: string[][] = [];
   const visit = (node: FieldSet, path: readonly string[]) => {
-    const sorted = [...node.children].sort(([a], [b]) => compareElements(a, b));
+    const sorted = sortedChildren(node);
     for (const [element, child] of sorted) if (child.isMember) paths.push([...path, element]);
     for (const [element, child] of sorted) visit(child, [...path, element]);
   };
@@ -122,8 +175,7 @@ export type FieldsV1 = { readonly [element: string]: FieldsV1 };
 export function formatFieldsV1(set: FieldSet): FieldsV1 {
   const fields: Record<string, FieldsV1> = {};
   if (set.isMember && set.children.size > 0) fields['.'] = {};
-  for (const [element, child] of [...set.children].sort(([a], [b]) => compareElements(a, b)))
-    fields[element] = formatFieldsV1(child);
+  for (const [element, child] of sortedChildren(set)) fields[element] = formatFieldsV1(child);
   return fields;
 }
 
@@ -173,37 +225,54 @@ export function fieldElement(name: string): string {
 
 export function keyElement(keys: Readonly<Record<string, unknown>>): string {
   const sorted = Object.keys(keys).sort();
-  return `k:{${sorted.map((name) => `${JSON.stringify(name)}:${JSON.stringify(keys[name])}`).join(',')}}`;
+  return `k:{${sorted.map((name) => `${JSON.stringify(name)}:${canonicalJson(keys[name])}`).join(',')}}`;
 }
 
 export function valueElement(value: unknown): string {
-  return `v:${JSON.stringify(value)}`;
+  return `v:${canonicalJson(value)}`;
+}
+
+type Child = readonly [element: string, set: FieldSet];
+
+/** As Kubernetes orders them: fields by name, then items by key, by value, by index. Each element is read once. */
+function sortedChildren({ children }: FieldSet): readonly Child[] {
+  if (children.size < 2) return [...children];
+  return Array.from(children, (child) => ({ child, order: orderOf(child[0]) }))
+    .sort((a, b) => compareOrders(a.order, b.order))
+    .map(({ child }) => child);
+}
+
+interface Order {
+  readonly kind: number;
+  /** The name of a field, names and values of keys, a value, an index. */
+  readonly parts: readonly unknown[];
 }
 
 const kindOrder = 'fkvi';
 
-/** As Kubernetes orders them: fields by name, then items by key, by value, by index. */
-function compareElements(a: string, b: string): number {
-  if (a[0] !== b[0]) return kindOrder.indexOf(a[0]!) - kindOrder.indexOf(b[0]!);
-  if (a.startsWith('f:')) return compareTexts(a, b);
-  if (a.startsWith('i:')) return Number(a.slice(2)) - Number(b.slice(2));
-  return compareValues(JSON.parse(a.slice(2)), JSON.parse(b.slice(2)));
+function orderOf(element: string): Order {
+  const kind = kindOrder.indexOf(element[0]!);
+  const text = element.slice(2);
+  if (element.startsWith('f:')) return { kind, parts: [text] };
+  const value: unknown = JSON.parse(text);
+  return { kind, parts: element.startsWith('k:') ? Object.entries(value as object).flat() : [value] };
+}
+
+function compareOrders(a: Order, b: Order): number {
+  if (a.kind !== b.kind) return a.kind - b.kind;
+  for (let at = 0; at < a.parts.length && at < b.parts.length; at++) {
+    const order = compareParts(a.parts[at], b.parts[at]);
+    if (order !== 0) return order;
+  }
+  return a.parts.length - b.parts.length;
+}
+
+function compareParts(a: unknown, b: unknown): number {
+  if (typeof a === 'number' && typeof b === 'number') return a - b;
+  if (typeof a === 'string' && typeof b === 'string') return compareTexts(a, b);
+  return compareTexts(canonicalJson(a), canonicalJson(b));
 }
 
 function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
-}
-
-function compareValues(a: unknown, b: unknown): number {
-  if (typeof a === 'number' && typeof b === 'number') return a - b;
-  if (typeof a === 'string' && typeof b === 'string') return compareTexts(a, b);
-  if (typeof a === 'object' && typeof b === 'object' && a !== null && b !== null && !isSameJson(a, b)) {
-    const [left, right] = [Object.entries(a), Object.entries(b)];
-    for (const [index, [name, value]] of left.entries()) {
-      const [otherName = '', otherValue] = right[index] ?? [];
-      const order = compareTexts(name, otherName) || compareValues(value, otherValue);
-      if (order !== 0) return order;
-    }
-  }
-  return compareTexts(JSON.stringify(a) ?? '', JSON.stringify(b) ?? '');
 }

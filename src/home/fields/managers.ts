@@ -1,5 +1,7 @@
 // The managers of an object's fields, as metadata.managedFields lists them. A list that is not in that form counts as none.
 
+import { formatTime } from '../model/metadata.ts';
+import { isDateTime } from '../schema/formats.ts';
 import {
   emptySet,
   type FieldSet,
@@ -7,7 +9,7 @@ import {
   formatFieldsV1,
   isEmptySet,
   parseFieldsV1,
-  union,
+  unionOf,
 } from './field-set.ts';
 
 type Operation = 'Apply' | 'Update';
@@ -36,12 +38,16 @@ export interface ManagedFieldsEntry {
   readonly subresource?: string;
 }
 
-/** Far above real needs: Apply managers are not merged with each other. */
-const managersMax = 1000;
+/** Far above real needs: appliers are not merged with each other. */
+export const appliersMax = 1000;
+const updatersMax = 10;
+const ancientManager = 'ancient-changes';
+const nameBytesMax = 128;
+const subresourceBytesMax = 256;
 
 /** Undefined for a list that no server wrote. */
 export function parseManagers(entries: readonly unknown[]): Manager[] | undefined {
-  if (entries.length > managersMax) return undefined;
+  if (entries.length > appliersMax + updatersMax) return undefined;
   const managers = entries.map(parseManager);
   return managers.every((manager) => manager !== undefined) ? joined(managers) : undefined;
 }
@@ -61,22 +67,26 @@ function parseManager(entry: unknown): Manager | undefined {
   if (fieldsType !== 'FieldsV1' || typeof manager !== 'string' || typeof apiVersion !== 'string') return undefined;
   if (typeof subresource !== 'string' || apiVersion === '' || (operation === 'Apply' && manager === ''))
     return undefined;
+  if (Buffer.byteLength(manager) > nameBytesMax || Buffer.byteLength(subresource) > subresourceBytesMax)
+    return undefined;
+  const isTimed = time !== undefined && time !== null;
+  if (isTimed && (typeof time !== 'string' || !isDateTime(time) || Number.isNaN(Date.parse(time)))) return undefined;
   const fields = fieldsV1 === undefined ? emptySet : parseFieldsV1(fieldsV1);
   if (fields === undefined) return undefined;
-  const at = typeof time === 'string' ? { time } : {};
+  // Clients with typed objects cannot read a list in which a time is none, and write one with other digits.
+  const at = isTimed ? { time: formatTime(Date.parse(time as string)) } : {};
   return { manager, operation, apiVersion, subresource, ...at, fields };
 }
 
 function joined(managers: readonly Manager[]): Manager[] {
-  const byKey = new Map<string, Manager>();
-  for (const manager of managers) {
-    const known = byKey.get(keyOfManager(manager));
-    byKey.set(
-      keyOfManager(manager),
-      known === undefined ? manager : { ...manager, fields: union(known.fields, manager.fields) },
-    );
-  }
-  return [...byKey.values()];
+  const byKey = Map.groupBy(managers, keyOfManager);
+  return Array.from(byKey.values(), asOne);
+}
+
+/** The last of them, with the fields of all. */
+function asOne(managers: readonly Manager[]): Manager {
+  const last = managers.at(-1)!;
+  return managers.length === 1 ? last : { ...last, fields: unionOf(managers.map(({ fields }) => fields)) };
 }
 
 /** Of an applier, a new version of the kind is no other manager. */
@@ -112,24 +122,23 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-const updatersMax = 10;
-const ancientManager = 'ancient-changes';
-
 /** The oldest of too many updaters become one, for each version. */
 function capped(managers: readonly Manager[]): Manager[] {
-  const updaters = managers.filter(({ operation, subresource }) => operation === 'Update' && subresource === '');
+  const updaters = managers.filter(({ operation }) => operation === 'Update');
   if (updaters.length <= updatersMax) return [...managers];
-  const sorted = [...updaters].sort(byOrder);
-  const kept = new Set(managers);
-  const ancient = new Map<string, Manager>();
+  const ancient = new Map<string, Manager[]>();
   let count = updaters.length;
-  for (const manager of sorted) {
+  for (const manager of updaters.sort(byOrder)) {
     if (count <= updatersMax) break;
-    const before = ancient.get(manager.apiVersion);
-    kept.delete(manager);
-    if (before !== undefined) count--;
-    const fields = before === undefined ? manager.fields : union(before.fields, manager.fields);
-    ancient.set(manager.apiVersion, { ...manager, manager: ancientManager, fields });
+    const group = ancient.get(manager.apiVersion);
+    if (group === undefined) ancient.set(manager.apiVersion, [manager]);
+    else {
+      group.push(manager);
+      count--;
+    }
   }
-  return [...kept, ...ancient.values()];
+  const groups = [...ancient.values()].filter((group) => group.length > 1);
+  const merged = new Set(groups.flat());
+  const ancients = groups.map((group) => ({ ...asOne(group), manager: ancientManager, subresource: '' }));
+  return [...managers.filter((manager) => !merged.has(manager)), ...ancients];
 }

@@ -57,7 +57,7 @@ export function typeOfKind(schema: Schema, message: string | undefined): MapType
     if (name === 'metadata') return metadataType();
     return name === 'apiVersion' || name === 'kind' ? scalarType : own.fieldOf(name);
   };
-  return { ...own, fieldOf };
+  return { ...own, isAtomic: false, fieldOf };
 }
 
 function typeOfSchema(schema: Schema): MergeType {
@@ -78,15 +78,19 @@ function listOfSchema(schema: Schema): ListType {
   };
 }
 
+const typeNames: ReadonlySet<string> = new Set(['apiVersion', 'kind']);
+
 function mapOfSchema(schema: Schema): MapType {
   const { properties = {}, additionalProperties } = schema;
+  const isResource = schema['x-kubernetes-embedded-resource'] === true;
   const known = new Map<string, MergeType>();
   return {
     kind: 'map',
     isAtomic: schema['x-kubernetes-map-type'] === 'atomic',
     fieldOf: (name) => {
       const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
-      if (property === undefined) return undefined;
+      if (isResource && name === 'metadata') return metadataType();
+      if (property === undefined) return isResource && typeNames.has(name) ? scalarType : undefined;
       let type = known.get(name);
       if (type === undefined) known.set(name, (type = typeOfSchema(property)));
       return type;

@@ -3,12 +3,13 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { inOneGo } from '../../base/turns.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { Schema } from '../schema/schema.ts';
 import { pathsOf } from './field-set.ts';
 import { formatManagers, type Manager, type ManagerId, parseManagers } from './managers.ts';
 import { typeOfKind } from './merge-type.ts';
-import { ApplyConflict, allFields, applyConfiguration, trackUpdate } from './ownership.ts';
+import { ApplyConflict, allFields, applyInPieces, trackUpdate } from './ownership.ts';
 import { type Content, noContent, OwnershipModel } from './testing/model.ts';
 
 const schema: Schema = {
@@ -70,7 +71,7 @@ class Product {
   apply(who: string, applied: Content, isForced: boolean): string[] {
     const earlier: Manager = { ...identity('earlier'), operation: 'Update', fields: allFields(type, this.object) };
     try {
-      const { object, managers } = applyConfiguration({
+      const pieces = applyInPieces({
         type,
         live: this.object,
         managers: this.managers.length > 0 ? this.managers : [earlier],
@@ -80,6 +81,7 @@ class Product {
         time,
         complete: (made) => made,
       });
+      const { object, managers } = inOneGo(pieces);
       this.object = object;
       this.managers = stored(managers);
       return [];

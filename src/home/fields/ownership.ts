@@ -1,20 +1,23 @@
 // The rules of server-side apply: what a configuration makes of an object, which fields its manager owns afterwards, and with
 // whom it is in conflict; and how fields move to a manager that simply writes. Pure.
 
+import type { Pieces } from '../../base/turns.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import {
   difference,
   emptySet,
   type FieldSet,
-  FieldSetBuilder,
   intersection,
   isEmptySet,
   isSameSet,
+  setOf,
   union,
+  unionOf,
 } from './field-set.ts';
 import { keyOfManager, type Manager, type ManagerId } from './managers.ts';
 import type { MapType } from './merge-type.ts';
 import {
+  asTyped,
   compareValues,
   type Difference,
   fieldsOf,
@@ -39,10 +42,11 @@ export class ApplyConflict extends Error {
 }
 
 /** The server's own fields are never owned. */
-const unowned = ((): FieldSet => {
-  const set = new FieldSetBuilder();
-  for (const name of ['apiVersion', 'kind', 'metadata']) set.insert([`f:${name}`]);
-  for (const name of [
+const unowned = setOf([
+  ['f:apiVersion'],
+  ['f:kind'],
+  ['f:metadata'],
+  ...[
     'name',
     'namespace',
     'creationTimestamp',
@@ -51,10 +55,8 @@ const unowned = ((): FieldSet => {
     'generation',
     'managedFields',
     'resourceVersion',
-  ])
-    set.insert(['f:metadata', `f:${name}`]);
-  return set.build();
-})();
+  ].map((name) => ['f:metadata', `f:${name}`]),
+]);
 
 export interface Managed {
   readonly object: AnyObject;
@@ -75,19 +77,28 @@ export interface ApplyInput {
   readonly complete: (object: AnyObject) => AnyObject;
 }
 
-/** Throws ApplyConflict. */
-export function applyConfiguration(input: ApplyInput): Managed {
+/** Throws ApplyConflict. A large object takes long: each piece is one walk over it. */
+export function* applyInPieces(input: ApplyInput): Pieces<Managed> {
   const { type, live, applier, configuration, time } = input;
   const key = keyOfManager(applier);
-  const before = input.managers.find((manager) => keyOfManager(manager) === key);
+  const present = typedManagers(type, input.managers);
+  const before = present.find((manager) => keyOfManager(manager) === key);
+  yield;
   const fields = difference(fieldsOf(type, configuration), unowned);
   const own: Manager = { ...applier, fields, ...(before?.time === undefined ? {} : { time: before.time }) };
-  const managers = [...input.managers.filter((manager) => manager !== before), own];
+  const managers = [...present.filter((manager) => manager !== before), own];
+  yield;
   const merged = mergeValues(type, live, configuration) as AnyObject;
-  const pruned = prune({ type, merged, managers, lastFields: before?.fields ?? emptySet });
+  yield;
+  const isLess = before !== undefined && !isEmptySet(difference(before.fields, fields));
+  const pruned = isLess ? yield* prune({ type, merged, managers, lastFields: before.fields }) : merged;
+  yield;
   const changed = compareValues(type, live, pruned);
+  yield;
   const others = settle({ managers, own, changed, isForced: input.isForced, excused: input.excused ?? emptySet });
+  yield;
   const object = input.complete(pruned);
+  yield;
   const isChanged = !isNoDifference(withoutUnowned(compareValues(type, live, object)));
   return { object, managers: [...others, isChanged ? { ...own, time } : own] };
 }
@@ -105,7 +116,7 @@ export function trackUpdate(input: {
   if (isNoDifference(changed)) return input.managers;
   const taken = union(changed.modified, changed.added);
   const key = keyOfManager(input.writer);
-  const managers = input.managers.map((manager) => {
+  const managers = typedManagers(input.type, input.managers).map((manager) => {
     const left = difference(difference(manager.fields, taken), changed.removed);
     return isSameSet(left, manager.fields) ? manager : { ...manager, fields: left };
   });
@@ -120,6 +131,14 @@ export function allFields(type: MapType, object: AnyObject): FieldSet {
   return difference(compareValues(type, {}, object).added, unowned);
 }
 
+/** Their sets fit the type as it is today: the schema may have changed since they were written. */
+function typedManagers(type: MapType, managers: readonly Manager[]): readonly Manager[] {
+  return managers.map((manager) => {
+    const fields = asTyped(type, manager.fields);
+    return fields === manager.fields ? manager : { ...manager, fields };
+  });
+}
+
 function withoutUnowned({ added, modified, removed }: Difference): Difference {
   return {
     added: difference(added, unowned),
@@ -129,25 +148,30 @@ function withoutUnowned({ added, modified, removed }: Difference): Difference {
 }
 
 /** Takes out fields that the applier owned before, applies no longer, and nobody else owns. */
-function prune(input: {
+function* prune(input: {
   readonly type: MapType;
   readonly merged: AnyObject;
   /** With the applier's new fields. */
   readonly managers: readonly Manager[];
   readonly lastFields: FieldSet;
-}): AnyObject {
+}): Pieces<AnyObject> {
   const { type, merged } = input;
-  if (isEmptySet(input.lastFields)) return merged;
   const named = (set: FieldSet) => withNamedFields(type, set);
+  const without = (set: FieldSet) => withoutFields(type, merged, set) as AnyObject;
   const last = named(input.lastFields);
   const has = named(fieldsOf(type, merged));
-  const hasAfter = (object: unknown) => named(fieldsOf(type, object));
-  const without = (set: FieldSet) => withoutFields(type, merged, set) as AnyObject;
-  const owned = named(input.managers.reduce((all, { fields }) => union(all, fields), emptySet));
+  yield;
+  // The server's own fields stay whoever leaves.
+  const owned = named(unionOf([unowned, ...input.managers.map(({ fields }) => fields)]));
+  yield;
   // A removed item takes all of its fields with it: those that somebody owns come back, and those that were never the applier's.
-  const first = without(last);
-  const second = without(difference(difference(has, hasAfter(first)), owned));
-  return without(intersection(difference(has, hasAfter(second)), last));
+  const afterFirst = named(fieldsOf(type, without(last)));
+  yield;
+  const second = without(difference(difference(has, afterFirst), owned));
+  yield;
+  const afterSecond = named(fieldsOf(type, second));
+  yield;
+  return without(intersection(difference(has, afterSecond), last));
 }
 
 interface Settlement {
@@ -166,7 +190,8 @@ function settle({ managers, own, changed, isForced, excused }: Settlement): Mana
   for (const manager of managers) {
     if (manager === own) continue;
     const contested = intersection(manager.fields, taken);
-    if (!isEmptySet(difference(contested, excused))) conflicts.push({ manager, fields: contested });
+    const refused = difference(contested, excused);
+    if (!isEmptySet(refused)) conflicts.push({ manager, fields: refused });
     const left = difference(difference(manager.fields, contested), changed.removed);
     if (!isEmptySet(left)) others.push(isSameSet(left, manager.fields) ? manager : { ...manager, fields: left });
   }

@@ -9,6 +9,7 @@ import {
   formatPath,
   isEmptySet,
   keyElement,
+  memberOnly,
   valueElement,
 } from './field-set.ts';
 import { type ListType, type MapType, type MergeType, untypedType } from './merge-type.ts';
@@ -77,43 +78,42 @@ function itemsOf(type: ListType, value: unknown): Item[] {
 function elementOf(type: ListType, item: unknown): string | undefined {
   if (type.relation === 'set') return valueElement(item);
   if (!isMap(item)) return undefined;
-  const keys: Record<string, unknown> = {};
-  let isKeyed = false;
+  const keys = new Map<string, unknown>();
   for (const key of type.keys) {
-    const value = item[key] ?? type.defaultOf(key);
-    if (value !== undefined) keys[key] = value;
-    isKeyed ||= item[key] !== undefined;
+    const value = own(item, key) ?? type.defaultOf(key);
+    if (value !== undefined) keys.set(key, value);
   }
-  return isKeyed ? keyElement(keys) : undefined;
+  return keys.size === 0 ? undefined : keyElement(Object.fromEntries(keys));
 }
 
 /** Fields that a configuration owns when it is applied: its leaves, keys of maps, and items of lists. */
 export function fieldsOf(type: MergeType, value: unknown): FieldSet {
   const set = new FieldSetBuilder();
-  const visit = (at: MergeType, here: unknown, path: readonly string[]): void => {
-    const shape = shapeOf(at, here);
-    if (shape.kind === 'leaf') {
-      // A list of items without one names no field.
-      const isEmptyList = at.kind === 'list' && at.relation !== 'atomic' && isList(here);
-      if (path.length > 0 && !isEmptyList) set.insert(path);
-      return;
-    }
-    if (shape.kind === 'map') {
-      for (const [name, child] of Object.entries(entriesOf(here))) {
-        const below = [...path, fieldElement(name)];
-        visit(typeOfEntry(shape, name), child, below);
-        if (shape.fieldOf(name) === undefined) set.insert(below);
-      }
-      return;
-    }
-    for (const { element, value: item } of itemsOf(shape, here)) {
-      const below = [...path, element];
-      visit(shape.itemOf(), item, below);
-      set.insert(below);
-    }
-  };
-  visit(type, value, []);
+  visitFields(set, type, value);
   return set.build();
+}
+
+function visitFields(set: FieldSetBuilder, type: MergeType, value: unknown): void {
+  const shape = shapeOf(type, value);
+  if (shape.kind === 'leaf') {
+    // A list of items without one names no field.
+    const isEmptyList = type.kind === 'list' && type.relation !== 'atomic' && isList(value);
+    if (!set.isAtRoot && !isEmptyList) set.mark();
+  } else if (shape.kind === 'map') {
+    for (const [name, child] of Object.entries(entriesOf(value))) {
+      set.enter(fieldElement(name));
+      visitFields(set, typeOfEntry(shape, name), child);
+      if (shape.fieldOf(name) === undefined) set.mark();
+      set.leave();
+    }
+  } else {
+    for (const { element, value: item } of itemsOf(shape, value)) {
+      set.enter(element);
+      visitFields(set, shape.itemOf(), item);
+      set.mark();
+      set.leave();
+    }
+  }
 }
 
 export interface Difference {
@@ -128,39 +128,71 @@ export function isNoDifference({ added, modified, removed }: Difference): boolea
 
 /** Added and removed name the maps and lists that came and went too, not only their content. */
 export function compareValues(type: MergeType, before: unknown, after: unknown): Difference {
-  const added = new FieldSetBuilder();
-  const modified = new FieldSetBuilder();
-  const removed = new FieldSetBuilder();
-  const note = (a: unknown, b: unknown, path: readonly string[]): boolean => {
-    if (a === undefined) added.insert(path);
-    else if (b === undefined) removed.insert(path);
-    return a === undefined || b === undefined;
-  };
-  const visit = (at: MergeType, a: unknown, b: unknown, path: readonly string[]): void => {
+  const comparison = new Comparison();
+  comparison.visit(type, before, after);
+  return comparison.build();
+}
+
+class Comparison {
+  readonly #added = new FieldSetBuilder();
+  readonly #modified = new FieldSetBuilder();
+  readonly #removed = new FieldSetBuilder();
+
+  visit(type: MergeType, a: unknown, b: unknown): void {
     if (a === undefined && b === undefined) return;
-    const isEnd = path.length > 0 && note(a, b, path);
-    const shape = shapeOf(at, a, b);
+    const isEnd = this.#noteEnd(a, b);
+    const shape = shapeOf(type, a, b);
     if (shape.kind === 'leaf') {
-      if (!isEnd && path.length > 0 && !isSameJson(a, b)) modified.insert(path);
+      if (isEnd || this.#modified.isAtRoot || isSameJson(a, b)) return;
+      this.#modified.mark();
+      // Where the schema leaves the form open, another form takes the place of every field below.
+      if (type.kind === 'untyped') this.#modified.include(fieldsOf(type, a));
     } else if (shape.kind === 'map') {
       const [left, right] = [entriesOf(a), entriesOf(b)];
       for (const name of namesOf(left, right)) {
-        visit(typeOfEntry(shape, name), own(left, name), own(right, name), [...path, fieldElement(name)]);
+        this.#enter(fieldElement(name));
+        this.visit(typeOfEntry(shape, name), own(left, name), own(right, name));
+        this.#leave();
       }
-    } else {
-      const [left, right] = [grouped(itemsOf(shape, a)), grouped(itemsOf(shape, b))];
-      for (const element of new Set([...left.keys(), ...right.keys()])) {
-        const [one, other] = [left.get(element), right.get(element)];
-        const below = [...path, element];
-        // Of items that stand there twice nobody can say which is which: they are compared together.
-        if ((one?.length ?? 0) > 1 || (other?.length ?? 0) > 1) {
-          if (!note(one, other, below) && !isSameJson(one, other)) modified.insert(below);
-        } else visit(shape.itemOf(), one?.[0], other?.[0], below);
-      }
+    } else this.#visitItems(shape, a, b);
+  }
+
+  #visitItems(type: ListType, a: unknown, b: unknown): void {
+    const [left, right] = [grouped(itemsOf(type, a)), grouped(itemsOf(type, b))];
+    for (const element of new Set([...left.keys(), ...right.keys()])) {
+      const [one, other] = [left.get(element), right.get(element)];
+      this.#enter(element);
+      // Of items that stand there twice nobody can say which is which: they are compared together.
+      if ((one?.length ?? 0) > 1 || (other?.length ?? 0) > 1) {
+        if (!this.#noteEnd(one, other) && !isSameJson(one, other)) this.#modified.mark();
+      } else this.visit(type.itemOf(), one?.[0], other?.[0]);
+      this.#leave();
     }
-  };
-  visit(type, before, after, []);
-  return { added: added.build(), modified: modified.build(), removed: removed.build() };
+  }
+
+  /** Whether the field is there once only. */
+  #noteEnd(a: unknown, b: unknown): boolean {
+    if (this.#added.isAtRoot) return false;
+    if (a === undefined) this.#added.mark();
+    else if (b === undefined) this.#removed.mark();
+    return a === undefined || b === undefined;
+  }
+
+  #enter(element: string): void {
+    this.#added.enter(element);
+    this.#modified.enter(element);
+    this.#removed.enter(element);
+  }
+
+  #leave(): void {
+    this.#added.leave();
+    this.#modified.leave();
+    this.#removed.leave();
+  }
+
+  build(): Difference {
+    return { added: this.#added.build(), modified: this.#modified.build(), removed: this.#removed.build() };
+  }
 }
 
 function namesOf(a: JsonMap, b: JsonMap): Set<string> {
@@ -186,7 +218,9 @@ export function mergeValues(type: MergeType, live: unknown, applied: unknown): u
   if (applied === undefined) return live;
   if (live === undefined) return applied;
   const shape = shapeOf(type, live, applied);
-  if (shape.kind === 'leaf' || isNothing(applied)) return applied;
+  if (shape.kind === 'leaf') return applied;
+  // Nothing names no field: those of others stay.
+  if (isNothing(applied)) return live;
   if (shape.kind === 'list') return mergeLists(shape, live, applied);
   const merged = new Map(Object.entries(entriesOf(live)));
   for (const [name, value] of Object.entries(entriesOf(applied)))
@@ -202,7 +236,8 @@ function mergeLists(type: ListType, live: unknown, applied: unknown): unknown[] 
   const left = itemsOf(type, live);
   const right = itemsOf(type, applied);
   const wanted = new Set(right.map(({ element }) => element));
-  const known = new Map(left.map(({ element, value }) => [element, value]));
+  // Items that are live twice give way to the one that is applied.
+  const known = grouped(left);
   const shared = right.map(({ element }) => element).filter((element) => known.has(element));
   const merged: unknown[] = [];
   let at = 0;
@@ -214,7 +249,8 @@ function mergeLists(type: ListType, live: unknown, applied: unknown): unknown[] 
       // A shared item waits for its turn in the applied order, and holds back nothing behind it.
       else if (each.element === shared[nextShared]) break;
     }
-    merged.push(known.has(element) ? mergeValues(type.itemOf(), known.get(element), value) : value);
+    const twins = known.get(element);
+    merged.push(twins?.length === 1 ? mergeValues(type.itemOf(), twins[0], value) : value);
     if (left[at]?.element === element) at++;
     if (shared[nextShared] === element) nextShared++;
   }
@@ -259,6 +295,25 @@ export function withNamedFields(type: MergeType, set: FieldSet): FieldSet {
     children.set(element, field !== undefined && !named.isMember ? { ...named, isMember: true } : named);
   }
   return { isMember: set.isMember, children };
+}
+
+/** The same set as the type has it today: fields below one that has become whole are that one. */
+export function asTyped(type: MergeType, set: FieldSet): FieldSet {
+  if (set.children.size === 0) return set;
+  if (isWhole(type, set)) return memberOnly;
+  let children: Map<string, FieldSet> | undefined;
+  for (const [element, child] of set.children) {
+    const typed = asTyped(typeBelow(type, element.startsWith('f:') ? element.slice(2) : undefined), child);
+    if (typed !== child) (children ??= new Map(set.children)).set(element, typed);
+  }
+  return children === undefined ? set : { isMember: set.isMember, children };
+}
+
+function isWhole(type: MergeType, { children }: FieldSet): boolean {
+  if (type.kind === 'scalar') return true;
+  if (type.kind === 'map') return type.isAtomic;
+  if (type.kind === 'list') return type.relation === 'atomic';
+  return children.keys().some((element) => !element.startsWith('f:'));
 }
 
 function typeBelow(type: MergeType, name: string | undefined): MergeType {

@@ -1,31 +1,34 @@
 // Server-side apply: a configuration is merged into the object by the rules of fields/, or becomes the object if there is
 // none. Fields that belong to other managers are refused unless the request forces them.
 
-import { invalid, required, tooLong } from '../../kube/objects/field-error.ts';
+import { isObject, type JsonObject } from '../../base/json.ts';
+import { inSteps } from '../../base/turns.ts';
+import { required, tooMany } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { admitFields, asObject, checkWriteOptions, decodeJson, readBytes } from '../encoding/body.ts';
 import { type DecodedBody, decodeYaml } from '../encoding/yaml-body.ts';
-import { formatPath, pathsOf } from '../fields/field-set.ts';
+import { formatPath, isEmptySet, pathsOf } from '../fields/field-set.ts';
 import { kubectlManager, renewLastApplied, unchangedSinceLastApplied } from '../fields/last-applied.ts';
-import { formatManagers, type Manager, type ManagerId } from '../fields/managers.ts';
-import { ApplyConflict, allFields, applyConfiguration, type Conflict } from '../fields/ownership.ts';
+import { appliersMax, formatManagers, type Manager, type ManagerId } from '../fields/managers.ts';
+import { ApplyConflict, type ApplyInput, allFields, applyInPieces, type Conflict } from '../fields/ownership.ts';
 import { checkApplied, FieldsError } from '../fields/values.ts';
 import type { Answer, Call, Engine } from '../model/call.ts';
 import { formatTime } from '../model/metadata.ts';
 import { invalidObject, StatusError } from '../model/status.ts';
 import { badRequest, conflict, forbidden, notFound } from '../model/status-errors.ts';
-import { stepsOf } from '../model/steps.ts';
+import { type Step, stepsOf } from '../model/steps.ts';
+import { objectKey } from '../model/stored.ts';
+import { again } from './admission.ts';
 import { createFrom } from './create.ts';
 import { managersOf, mergeTypeOf } from './field-managers.ts';
 import { modify } from './modify.ts';
-import { applyDefaults } from './prepare.ts';
+import { applyDefaults, checkPlace } from './prepare.ts';
 
 export const applyPatchType = 'application/apply-patch+yaml';
 const beforeFirstApply = 'before-first-apply';
-const managerBytesMax = 128;
 
 export async function apply(engine: Engine, call: Call): Promise<Answer> {
-  checkWriteOptions(call);
+  checkWriteOptions(call, 'PatchOptions');
   const { manager, isForced } = readApplyOptions(call);
   const step = stepsOf(engine, call.request.body?.length ?? 0);
   await step();
@@ -40,7 +43,9 @@ export async function apply(engine: Engine, call: Call): Promise<Answer> {
     next: async (current, nextStep) => {
       const { configuration, duplicates } = read();
       await nextStep();
-      return admitFields(call, applyTo(call, current, { configuration, applier, isForced }), duplicates);
+      const applied = await applyTo(call, current, { configuration, applier, isForced, step: nextStep });
+      await nextStep();
+      return admitFields(call, applied, duplicates);
     },
     onAbsent: () => createByApply(engine, call, applier, read),
   });
@@ -50,15 +55,20 @@ interface Application {
   readonly configuration: AnyObject;
   readonly applier: ManagerId;
   readonly isForced: boolean;
+  readonly step: Step;
 }
 
-function applyTo(call: Call, live: AnyObject, { configuration, applier, isForced }: Application): AnyObject {
+async function applyTo(
+  call: Call,
+  live: AnyObject,
+  { configuration, applier, isForced, step }: Application,
+): Promise<AnyObject> {
   const type = mergeTypeOf(call.served);
   const time = formatTime(call.nowMs);
   checkPreconditions(call, live, configuration);
   const isKubectl = applier.manager === kubectlManager;
   try {
-    const { object, managers } = applyConfiguration({
+    const input: ApplyInput = {
       type,
       live,
       managers: trackedManagers(call, live),
@@ -73,12 +83,23 @@ function applyTo(call: Call, live: AnyObject, { configuration, applier, isForced
         applyDefaults(call.served, completed);
         return completed;
       },
-    });
+    };
+    await step();
+    const { object, managers } = await inSteps(applyInPieces(input), step);
+    await step();
+    checkCount(call, managers);
     return { ...object, metadata: { ...object.metadata, managedFields: formatManagers(managers) } };
   } catch (error) {
     if (error instanceof ApplyConflict) throw conflictStatus(error.conflicts);
     throw error;
   }
+}
+
+function checkCount({ served, name }: Call, managers: readonly Manager[]): void {
+  const count = managers.filter(({ operation, fields }) => operation === 'Apply' && !isEmptySet(fields)).length;
+  if (count <= appliersMax) return;
+  const subject = { group: served.kind.group, kind: served.kind.kind, name };
+  throw invalidObject(subject, [tooMany('metadata.managedFields', count, appliersMax)]);
 }
 
 /** The fields of an object without managers go to one that stands for all earlier writers. */
@@ -105,7 +126,7 @@ async function createByApply(
   call: Call,
   applier: ManagerId,
   read: () => Configuration,
-): Promise<Answer> {
+): Promise<Answer | typeof again> {
   const { served, namespace, name } = call;
   if (call.subresource !== '') throw notFound(served, name);
   const { group, plural: resource } = served.kind;
@@ -119,23 +140,34 @@ async function createByApply(
     name,
   };
   if (!call.may(attributes)) throw forbidden(call.user, attributes, '');
-  return createFrom(engine, call, async () => {
+  const made = createFrom(engine, call, async (step) => {
     const { configuration, duplicates } = read();
+    await step();
     const { uid } = configuration.metadata;
     if (uid !== undefined && uid !== '')
       throw conflict(served, name, `Precondition failed: UID in precondition: ${uid}, UID in object meta: `);
     const type = mergeTypeOf(served);
     const empty = { apiVersion: served.apiVersion, kind: served.kind.kind, metadata: {} } as AnyObject;
     const time = formatTime(call.nowMs);
-    const { managers } = applyConfiguration({
+    const pieces = applyInPieces({
       ...{ type, live: empty, managers: [], applier, configuration, isForced: true, time },
       complete: (object) => object,
     });
+    const { managers } = await inSteps(pieces, step);
+    await step();
     const object = admitFields(call, structuredClone(configuration), duplicates);
     delete object.metadata.resourceVersion;
     object.metadata.name ||= name;
-    object.metadata.managedFields = formatManagers(managers);
+    const entries = formatManagers(managers);
+    if (entries.length > 0) object.metadata.managedFields = entries;
     return object;
+  });
+  return made.catch(async (error: unknown): Promise<typeof again> => {
+    const isRace = error instanceof StatusError && error.reason === 'AlreadyExists';
+    const key = objectKey(served.keyPrefix, namespace, name);
+    // Somebody else created it: the configuration is applied to theirs.
+    if (isRace && (await engine.store.get(key)) !== undefined) return again;
+    throw error;
   });
 }
 
@@ -157,14 +189,26 @@ function readConfiguration(engine: Engine, call: Call): Configuration {
     throw badRequest(`the name of the object (${String(metadata.name)}) does not match the name on the URL (${name})`);
   // One part of an object is written at a time: the other is no part of the configuration.
   if (served.version.hasStatus && subresource === '') delete object['status'];
-  const configuration = subresource === 'status' ? statusOf(object) : object;
+  const configuration = subresource === 'status' ? statusOf(call, object) : object;
   checkFields(call, configuration);
+  const place = configuration.metadata as { name?: unknown; namespace?: unknown };
+  place.name ||= name;
+  place.namespace ||= call.namespace;
+  checkPlace(call, configuration);
   return { configuration, duplicates };
 }
 
-function statusOf({ apiVersion, kind, metadata, status }: AnyObject): AnyObject {
-  const { name, namespace, uid, resourceVersion } = metadata;
-  return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion }, status } as AnyObject;
+const placeFields = ['name', 'namespace', 'uid', 'resourceVersion'];
+const textFields = ['labels', 'annotations'];
+
+function statusOf({ served }: Call, object: AnyObject): AnyObject {
+  const fields = served.kind.behaviour.isMetadataInStatus ? [...placeFields, ...textFields] : placeFields;
+  const metadata = isObject(object.metadata) ? pick(object.metadata, fields) : object.metadata;
+  return { ...pick(object, ['apiVersion', 'kind', 'status']), metadata } as AnyObject;
+}
+
+function pick(from: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
 }
 
 /** Clients that speak JSON send it under the name of YAML. */
@@ -191,11 +235,10 @@ function typeText({ apiVersion, kind }: AnyObject): string {
 
 function readApplyOptions({ query }: Call): { readonly manager: string; readonly isForced: boolean } {
   const manager = query.get('fieldManager') ?? '';
-  const errors = [];
-  if (manager === '') errors.push(required('fieldManager', 'is required for apply patch'));
-  if (Buffer.byteLength(manager) > managerBytesMax) errors.push(tooLong('fieldManager', managerBytesMax));
-  if (/\p{C}/u.test(manager)) errors.push(invalid('fieldManager', manager, 'should only contain printable characters'));
-  if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind: 'PatchOptions', name: '' }, errors);
+  if (manager === '') {
+    const error = required('fieldManager', 'is required for apply patch');
+    throw invalidObject({ group: 'meta.k8s.io', kind: 'PatchOptions', name: '' }, [error]);
+  }
   return { manager, isForced: query.get('force') === 'true' || query.get('force') === '1' };
 }
 

@@ -19,7 +19,7 @@ export async function create(engine: Engine, call: Call): Promise<Answer> {
   const { served } = call;
   if (served.kind.isNamespaced && call.namespace === '') throw methodNotAllowed();
   if (served.isTerminating) throw definitionIsTerminating();
-  checkWriteOptions(call);
+  checkWriteOptions(call, 'CreateOptions');
   if (served.kind.behaviour.review !== undefined) return review(engine, call);
   return createFrom(engine, call, async (step) => {
     const object = await readObject(engine, call, step);

@@ -2,7 +2,7 @@
 // changed to its writer. An object that nobody ever applied has none and is not tracked: its fields are given to one manager
 // with the first apply.
 
-import { isSameJson } from '../../base/json.ts';
+import { isObject, isSameJson } from '../../base/json.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { formatManagers, type Manager, type ManagerId, parseManagers } from '../fields/managers.ts';
 import { type MapType, typeOfKind } from '../fields/merge-type.ts';
@@ -51,8 +51,12 @@ function managersToKeep(before: AnyObject, after: AnyObject): readonly Manager[]
     if (live !== undefined) after.metadata.managedFields = live;
     return managersOf(before);
   }
-  if (given.every((entry) => Object.keys(entry ?? {}).length === 0)) return [];
+  if (given.every(isEmptyEntry)) return [];
   return parseManagers(given) ?? managersOf(before);
+}
+
+function isEmptyEntry(entry: unknown): boolean {
+  return entry === null || (isObject(entry) && Object.keys(entry).length === 0);
 }
 
 function writerOf({ query, request, served, subresource }: Call): ManagerId {

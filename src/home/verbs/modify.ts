@@ -24,7 +24,7 @@ export interface Change {
   /** Given a fresh copy of what is there, which it may change and return. Called again when a race is lost. */
   next(current: AnyObject, step: Step): AnyObject | Promise<AnyObject>;
   /** Called if the object is not there; 404 when absent. */
-  readonly onAbsent?: () => Promise<Answer>;
+  readonly onAbsent?: () => Promise<Answer | typeof again>;
 }
 
 export function modify(engine: Engine, call: Call, change: Change): Promise<Answer> {
@@ -65,6 +65,7 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
   const { generation } = before.metadata;
   if (generation !== undefined && isSpecChanged(call, before, after)) after.metadata.generation = generation + 1;
   if (!change.isApply) keepManagers(call, before, after);
+  else if (after.metadata.managedFields?.length === 0) delete after.metadata.managedFields;
   await step();
   const value = encodeBounded(engine, after, entry);
   await step();

@@ -31,7 +31,7 @@ const strategicPatchType = 'application/strategic-merge-patch+json';
 
 export async function patch(engine: Engine, call: Call): Promise<Answer> {
   if (mediaTypeOf(call) === applyPatchType) return apply(engine, call);
-  checkWriteOptions(call);
+  checkWriteOptions(call, 'PatchOptions');
   refuseForce(call);
   const step = stepsOf(engine, call.request.body?.length ?? 0);
   await step();

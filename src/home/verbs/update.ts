@@ -12,7 +12,7 @@ import { modify } from './modify.ts';
 import { checkPlace } from './prepare.ts';
 
 export function update(engine: Engine, call: Call): Promise<Answer> {
-  checkWriteOptions(call);
+  checkWriteOptions(call, 'UpdateOptions');
   return modify(engine, call, {
     part: call.subresource === 'status' ? 'status' : 'main',
     next: async (_current, step) => {
