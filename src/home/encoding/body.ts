@@ -151,7 +151,7 @@ export function checkWriteOptions(call: Pick<Call, 'query'>, kind: WriteOptions)
 const managerBytesMax = 128;
 
 /** Every write may name its manager, and an apply must. */
-export function validateManagerName(name: string): FieldError[] {
+function validateManagerName(name: string): FieldError[] {
   const errors: FieldError[] = [];
   if (Buffer.byteLength(name) > managerBytesMax) errors.push(tooLong('fieldManager', managerBytesMax));
   if (/\p{C}/u.test(name)) errors.push(invalid('fieldManager', name, 'should only contain printable characters'));
