@@ -18,6 +18,7 @@ const json = { 'content-type': 'application/json' };
 const yaml = { 'content-type': 'application/yaml' };
 const mergePatch = { 'content-type': 'application/merge-patch+json' };
 const jsonPatch = { 'content-type': 'application/json-patch+json' };
+const applyPatch = { 'content-type': 'application/apply-patch+yaml' };
 const strategic = { 'content-type': 'application/strategic-merge-patch+json' };
 const table = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
 const metadataOnly = { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' };
@@ -171,6 +172,43 @@ function hugeDefinition(prefix: string): string {
 
 function yamlMap(name: string, lines: number): string {
   return `metadata: {name: ${name}}\ndata:\n${Array.from({ length: lines }, (_, at) => `  k${at}: v\n`).join('')}`;
+}
+
+/** Each key is a member of the object and of its manager's fields. */
+const ownedMax = 18_000;
+
+function applies(): Heavy[] {
+  const body = (value: string) => {
+    const data = Object.fromEntries(Array.from({ length: ownedMax }, (_, at) => [`k${at}`, value]));
+    return dump({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'owned' }, data });
+  };
+  const apply = (what: string, path: string, value: (round: number) => string): Heavy => ({
+    verb: 'apply',
+    what,
+    run: (place, round) => sent(place, 'PATCH', `${maps}/owned?${path}`, body(value(round)), applyPatch),
+  });
+  return [
+    apply('as many keys as can be owned, new values each time', 'fieldManager=a', (round) => `a${round}`),
+    apply('as many conflicts as there are keys', 'fieldManager=b', (round) => `b${round}`),
+    apply('as many keys taken from another manager', 'fieldManager=b&force=true', (round) => `b${round}`),
+    {
+      verb: 'apply',
+      what: 'nothing, by one who owned as many keys',
+      run: (place) =>
+        sent(
+          place,
+          'PATCH',
+          `${maps}/owned?fieldManager=b&dryRun=All`,
+          '{"apiVersion":"v1","kind":"ConfigMap"}',
+          applyPatch,
+        ),
+    },
+    {
+      verb: 'update',
+      what: 'as many keys as another manager owns',
+      run: (place, round) => sent(place, 'PUT', `${maps}/owned`, body(`c${round}`), json),
+    },
+  ];
 }
 
 function patches(): Heavy[] {
@@ -371,6 +409,7 @@ export const heavyRequests: readonly Heavy[] = [
   ...creates(),
   ...structured(),
   ...patches(),
+  ...applies(),
   ...lists(),
   ...watches(),
   ...collections(),

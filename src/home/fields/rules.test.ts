@@ -16,6 +16,7 @@ import {
 } from './field-set.ts';
 import { formatManagers, parseManagers } from './managers.ts';
 import { type MapType, typeOfKind } from './merge-type.ts';
+import { applyInPieces } from './ownership.ts';
 import { asTyped, checkApplied, compareValues, fieldsOf, mergeValues, withoutFields } from './values.ts';
 
 const text: Schema = { type: 'string' };
@@ -368,4 +369,38 @@ describe('managers', () => {
     expect((process.cpuUsage().user - user) / 1000).toBeLessThan(1000);
     expect(Object.keys(all!.fieldsV1!['f:map']!)).toHaveLength(21_000);
   });
+});
+
+test.each(['__proto__', 'constructor', 'toString'])(
+  'an item without its key %s -> refused; with it -> told apart',
+  (key) => {
+    const list: Schema = {
+      type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': [key],
+      items: {},
+    };
+    const keyed = typeOfKind({ type: 'object', properties: { list } }, undefined);
+    expect(() => checkApplied(keyed, { list: [{ a: 1 }] })).toThrow('needs its keys');
+    expect(shown(fieldsOf(keyed, JSON.parse(`{"list":[{"${key}":"x"}]}`)))).toContain(`.list[${key}="x"]`);
+  },
+);
+
+test('an apply on a large object -> each walk over it is a piece of its own', () => {
+  const object = (map: object) => ({ apiVersion: 'ex.io/v1', kind: 'Thing', metadata: { name: 'x' }, map });
+  const applier = { manager: 'a', operation: 'Apply', apiVersion: 'ex.io/v1', subresource: '' } as const;
+  const pieces = applyInPieces({
+    type,
+    live: object({ a: '1', b: '1' }),
+    managers: [{ ...applier, fields: fieldsOf(type, { map: { a: '1', b: '1' } }) }],
+    applier,
+    configuration: object({ a: '1' }),
+    isForced: false,
+    time: '2026-01-01T00:00:00Z',
+    complete: (made) => made,
+  });
+  let count = 1;
+  let piece = pieces.next();
+  for (; !piece.done; piece = pieces.next()) count++;
+  expect([count, piece.value.object['map']]).toEqual([13, { a: '1' }]);
 });

@@ -66,12 +66,15 @@ async function applyTo(
   const type = mergeTypeOf(call.served);
   const time = formatTime(call.nowMs);
   checkPreconditions(call, live, configuration);
+  const present = trackedManagers(call, live);
+  // No part of what is merged: the list is made anew.
+  delete live.metadata.managedFields;
   const isKubectl = applier.manager === kubectlManager;
   try {
     const input: ApplyInput = {
       type,
       live,
-      managers: trackedManagers(call, live),
+      managers: present,
       applier,
       configuration,
       isForced,

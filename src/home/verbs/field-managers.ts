@@ -11,6 +11,7 @@ import { messageOfKind } from '../messages/messages.ts';
 import type { Call } from '../model/call.ts';
 import { formatTime } from '../model/metadata.ts';
 import type { Served } from '../model/registry.ts';
+import type { Step } from '../model/steps.ts';
 import type { Schema } from '../schema/schema.ts';
 
 // A memo of constants, by schema.
@@ -30,15 +31,18 @@ export function managersOf(object: AnyObject): readonly Manager[] {
 }
 
 /** Sets the managers of an object that is about to be stored in place of `before`. */
-export function keepManagers(call: Call, before: AnyObject, after: AnyObject): void {
+export async function keepManagers(call: Call, before: AnyObject, after: AnyObject, step: Step): Promise<void> {
+  if (before.metadata.managedFields === undefined && after.metadata.managedFields === undefined) return;
   const managers = managersToKeep(before, after);
   if (managers.length === 0) {
     delete after.metadata.managedFields;
     return;
   }
+  await step();
   const writer = writerOf(call);
   const time = formatTime(call.nowMs);
   const tracked = trackUpdate({ type: mergeTypeOf(call.served), before, after, managers, writer, time });
+  await step();
   if (tracked === managers && isSameJson(before.metadata.managedFields, after.metadata.managedFields)) return;
   after.metadata.managedFields = formatManagers(tracked);
 }

@@ -64,7 +64,7 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
   await step();
   const { generation } = before.metadata;
   if (generation !== undefined && isSpecChanged(call, before, after)) after.metadata.generation = generation + 1;
-  if (!change.isApply) keepManagers(call, before, after);
+  if (!change.isApply) await keepManagers(call, before, after, step);
   else if (after.metadata.managedFields?.length === 0) delete after.metadata.managedFields;
   await step();
   const value = encodeBounded(engine, after, entry);
