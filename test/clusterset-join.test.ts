@@ -69,7 +69,7 @@ describe('broker', () => {
 
   test('broker token: no such set, a bad id, a short time -> refused with what to do', async () => {
     await expect(members.at(broker, 'broker token east --clusterset none')).rejects.toThrow(
-      'clusterset none: there is none at this broker; lay it out with portolan broker init --clusterset none',
+      'clusterset none: this broker has prod; give --clusterset prod',
     );
     await expect(members.token('east.eu.prod')).rejects.toThrow('has more than two labels');
     await expect(members.token('East')).rejects.toThrow('cluster id "East": ');
