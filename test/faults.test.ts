@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { addressClaimType } from '../src/addresses/address-claim.ts';
+import { claimFor } from '../src/addresses/claim.ts';
 import { createRealHost } from '../src/base/real/host.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { serviceImportType } from '../src/clusterset/kinds/service-import.ts';
@@ -139,6 +141,8 @@ describe('faults of processes', () => {
     await client.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
     const metadata = { namespace: 'shop', name: 'pay' };
     const spec = { type: 'ClusterSetIP', ips: ['243.0.0.9'], ports: [{ port: 80, protocol: 'TCP' }] };
+    for (const address of ['243.0.0.9', '243.0.0.10'])
+      await client.create(addressClaimType, claimFor({ kind: 'ServiceImport', ...metadata }, address));
     await client.create(serviceImportType, {
       ...{ apiVersion: apiVersionOf(serviceImportType), kind: 'ServiceImport', metadata, spec },
     } as AnyObject);
