@@ -44,7 +44,7 @@ describe.skipIf(why !== '')(`image${why}`, { timeout: 600_000 }, () => {
       JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version,
     );
     expect((await image.run(['--version'], ['/usr/sbin/nft'])).text).toMatch(/^nftables v/);
-    expect((await image.run(['-V'], ['/sbin/ip'])).text).toMatch(/^ip utility, iproute2/);
+    expect((await image.run(['-V'], ['/sbin/ip'])).text).toMatch(/^ip utility, iproute2/m);
     expect(config.Env).toEqual(expect.arrayContaining(['MALLOC_ARENA_MAX=2', 'MALLOC_MMAP_THRESHOLD_=131072']));
   });
 

@@ -38,7 +38,6 @@ describe('npm run release', () => {
     const texts = {
       'src/base/version.ts': "export const version = '1.2.2';",
       'deploy/chart/Chart.yaml': 'appVersion: 1.2.3\n',
-      'deploy/chart/values.yaml': 'image: portolan:1.2.3\n',
       'package-lock.json': '{ "version": "1.2.3" }',
       'CHANGELOG.md': '# Changelog\n\n## Unreleased\n- new\n\n## 1.2.2\n- old\n',
     };

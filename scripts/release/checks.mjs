@@ -17,7 +17,6 @@ export function releaseProblems({ version, texts, isUnreleasedAllowed = false })
 const placesOfVersion = {
   'src/base/version.ts': /version = '([^']+)'/,
   'deploy/chart/Chart.yaml': /^appVersion: (\S+)$/m,
-  'deploy/chart/values.yaml': /^image: portolan:(\S+)$/m,
   'package-lock.json': /"version": "([^"]+)"/,
 };
 
