@@ -1,4 +1,4 @@
-// What is wrong with the addresses that an import names: they belong to another, or another names them too. Pure. Agents
+// Conflicts about the addresses that an import names: they belong to another, or another names them too. Pure. Agents
 // write it as a condition, doctor reports it.
 
 import { addressClaimName } from './address-claim.ts';

@@ -41,7 +41,7 @@ export interface NamedSlice extends SliceFacts {
 
 type OwnerKind = 'ClusterIP' | 'Headless' | 'ExternalName';
 
-/** What traffic needs of an import beside what names need. */
+/** Facts of an import that only traffic needs; names do without. */
 export interface TrafficFacts {
   /** 0 without session affinity. */
   readonly affinitySeconds: number;
@@ -64,7 +64,7 @@ export interface OwnerFacts extends Seen {
   readonly trafficDistribution: string;
   /** Names of its slices, in the same namespace, each once. */
   readonly slices: readonly string[];
-  /** Of an import, where the book holds them. */
+  /** Only of imports, and only where the book holds them. */
   readonly traffic?: TrafficFacts;
 }
 

@@ -6,7 +6,7 @@ import { type ClusterPlace, Places, PlacesReader, tier } from './places.ts';
 const name = fc.constantFrom('', 'a', 'b', 'c');
 const place = fc.record({ zone: name, region: name });
 
-/** Of the five tiers of one choice, those that a packed place can tell: it knows no zone of a single endpoint. */
+/** The packed tier for each of the five of the choice: a packed place knows no zone of a single endpoint. */
 const packedTier = [undefined, tier.own, tier.own, tier.zone, tier.region, tier.rest];
 
 test('places: random clusters -> the packed rule tells the same distance as the locality rule', () => {

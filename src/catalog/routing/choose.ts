@@ -14,7 +14,7 @@ export interface Chooser {
   /** Where the client is. */
   readonly from: Place;
   readonly locality: SetLocality;
-  /** Of the service; it wins over the set's preference. */
+  /** The service's own wish; it wins over the set's preference. */
   readonly trafficDistribution: string | undefined;
 }
 

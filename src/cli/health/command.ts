@@ -39,7 +39,7 @@ export interface BeforeFlags extends HomeFlags {
   readonly tokenFile?: string | undefined;
 }
 
-/** What a command would refuse, asked before. */
+/** Checks before a command, for the same reasons as the command would refuse. */
 type CheckStep = (deps: ClusterSetDeps, step: Step, flags: BeforeFlags) => Promise<void>;
 
 export function addDoctorCommand(program: Command, deps: ClusterSetDeps, checkStep: CheckStep): void {
