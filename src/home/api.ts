@@ -92,6 +92,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     metrics: options.metrics,
     openApi: createOpenApi(engine.registry, () => engine.turns.next()),
     authority: options.authority,
+    tokenIssuer: options.access.tokenIssuer,
     audit: options.audit,
     snapshots: options.snapshots,
     waitsFor: () => (state === 'started' ? undefined : `the server is ${state}`),

@@ -1,5 +1,6 @@
 // The edge, the request path and access control together, asked over real TLS by those who may and those who may not.
 
+import { createPublicKey, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentLog } from '../base/log.ts';
@@ -69,6 +70,35 @@ describe('home: over TLS', () => {
     expect((await ask()).status).toBe(200);
     await sendHttp2(session, { method: 'DELETE', path: `${path}/till` });
     await expect.poll(async () => (await ask()).status).toBe(401);
+  });
+
+  test('home: a token is checked elsewhere -> issuer and key are found by OpenID discovery, for service accounts alone', async () => {
+    const session = bench.http2(await admin());
+    const path = '/api/v1/namespaces/default/serviceaccounts';
+    const post = (to: string, body: object) =>
+      sendHttp2(session, {
+        ...{ method: 'POST', path: to, headers: { 'content-type': 'application/json' } },
+        body: JSON.stringify(body),
+      });
+    await post(path, { metadata: { name: 'verifier' } });
+    const { token } = JSON.parse((await post(`${path}/verifier/token`, {})).body).status as { token: string };
+    const ask = async (from: string) =>
+      JSON.parse((await bench.http1({ path: from, headers: { authorization: `Bearer ${token}` } })).body);
+    const [header = '', payload = '', signature = ''] = token.split('.');
+    const decode = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString());
+    const configuration = await ask('/.well-known/openid-configuration');
+    expect(configuration).toMatchObject({
+      issuer: decode(payload).iss,
+      id_token_signing_alg_values_supported: ['ES256'],
+    });
+    const { keys } = await ask(new URL(configuration.jwks_uri).pathname);
+    const jwk = keys.find(({ kid }: { kid: string }) => kid === decode(header).kid);
+    expect(jwk).not.toHaveProperty('d');
+    const key = createPublicKey({ key: jwk, format: 'jwk' });
+    const signed = Buffer.from(`${header}.${payload}`);
+    const verified = verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'));
+    expect(verified).toBe(true);
+    expect((await bench.http1({ path: '/openid/v1/jwks' })).status).toBe(403);
   });
 
   test('home: no certificate -> health checks alone; a certificate of ours without rights -> 403', async () => {

@@ -74,6 +74,14 @@ export interface Access {
   /** Throws StatusError Unauthorized for credentials that are wrong; anonymous when there are none. */
   authenticate(request: ApiRequest): Promise<User>;
   authorize(user: User, attributes: Attributes): Decision;
+  /** Who signs the tokens of service accounts, for those who check them elsewhere. */
+  readonly tokenIssuer?: TokenIssuer;
+}
+
+export interface TokenIssuer {
+  readonly issuer: string;
+  /** Public keys as JSON Web Keys (RFC 7517). */
+  readonly keys: readonly object[];
 }
 
 /** Facts about the home's certificate authority. */

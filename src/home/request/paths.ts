@@ -7,7 +7,7 @@ import { aggregatedDiscovery, coreVersions, groupAnswer, groupList, resourceList
 import type { OpenApi } from '../discovery/openapi.ts';
 import { type Form, negotiate } from '../encoding/negotiate.ts';
 import { jsonResponse, textResponse } from '../encoding/respond.ts';
-import type { ApiRequest, AuthorityFacts } from '../model/access.ts';
+import type { ApiRequest, AuthorityFacts, TokenIssuer } from '../model/access.ts';
 import type { Engine } from '../model/call.ts';
 import type { PathRoute } from '../model/route.ts';
 import { StatusError } from '../model/status.ts';
@@ -23,6 +23,7 @@ export interface PathParts {
   readonly openApi: OpenApi;
   waitsFor(): string | undefined;
   readonly authority: AuthorityFacts | undefined;
+  readonly tokenIssuer: TokenIssuer | undefined;
   readonly audit: AuditFacts | undefined;
   readonly snapshots: Pick<Snapshots, 'list' | 'stream' | 'warning'> | undefined;
 }
@@ -59,6 +60,8 @@ async function answerPath(parts: PathParts, request: ApiRequest, route: PathRout
       return answerHealth(segments[0], healthStateOf(parts), route.query);
     case '.well-known':
       return answerWellKnown(parts, segments);
+    case 'openid':
+      return answerTokenKeys(parts, segments);
     case 'snapshots':
       return segments.length === 1 ? answerSnapshots(parts, request) : undefined;
     case 'metrics':
@@ -91,9 +94,29 @@ async function answerSnapshots({ snapshots }: PathParts, { method }: ApiRequest)
 }
 
 /** Certificates are no secret, and who holds an old one must be able to learn of the new one. */
-function answerWellKnown({ authority }: PathParts, segments: readonly string[]): HttpResponse | undefined {
+function answerWellKnown({ authority, tokenIssuer }: PathParts, segments: readonly string[]): HttpResponse | undefined {
+  if (segments[1] === 'openid-configuration' && segments.length === 2 && tokenIssuer !== undefined)
+    return jsonResponse(openidConfiguration(tokenIssuer));
   if (segments[1] !== 'portolan-ca' || segments.length > 2 || authority === undefined) return undefined;
   return jsonResponse({ certificates: authority.certificates() });
+}
+
+/** OpenID Connect Discovery 1.0 section 3, as far as tokens of service accounts go. */
+function openidConfiguration({ issuer }: TokenIssuer): object {
+  return {
+    issuer,
+    jwks_uri: `${issuer}/${jwksPath.join('/')}`,
+    response_types_supported: ['id_token'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['ES256'],
+  };
+}
+
+const jwksPath = ['openid', 'v1', 'jwks'];
+
+function answerTokenKeys({ tokenIssuer }: PathParts, segments: readonly string[]): HttpResponse | undefined {
+  if (tokenIssuer === undefined || segments.join('/') !== jwksPath.join('/')) return undefined;
+  return jsonResponse({ keys: tokenIssuer.keys });
 }
 
 async function metricsResponse(metrics: Metrics): Promise<HttpResponse> {

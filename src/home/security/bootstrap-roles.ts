@@ -78,6 +78,9 @@ export const bootstrapRoles: readonly BootstrapRole[] = [
       nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*', '/openapi', '/openapi/*', '/version', '/version/'],
     },
   ]),
+  role('system:service-account-issuer-discovery', [
+    { verbs: ['get'], nonResourceURLs: ['/.well-known/openid-configuration', '/openid/v1/jwks'] },
+  ]),
   role('system:public-info-viewer', [{ verbs: ['get'], nonResourceURLs: ['/version', '/version/'] }]),
   role('system:monitoring', [
     {
@@ -108,6 +111,7 @@ export const bootstrapBindings: readonly BootstrapBinding[] = [
   binding('system:discovery', 'system:authenticated'),
   binding('system:monitoring', 'system:monitoring'),
   binding('system:public-info-viewer', 'system:authenticated'),
+  binding('system:service-account-issuer-discovery', 'system:serviceaccounts'),
 ];
 
 function metadata(name: string, partOf: readonly string[] = []) {

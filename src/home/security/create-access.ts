@@ -87,6 +87,7 @@ export async function createAccess(options: AccessOptions): Promise<ApiAccess> {
   const authorize = (user: User, attributes: Attributes) => decide(index, user, attributes);
   return {
     issuer,
+    tokenIssuer: { issuer, keys: accounts.publicKeys },
     tokenLifetimeMsMax: options.tokenLifetimeMsMax ?? 366 * 24 * 60 * 60 * 1000,
     authenticate: async (request) => {
       if (request.clientCertificate !== undefined)

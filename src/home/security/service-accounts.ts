@@ -59,6 +59,10 @@ export class ServiceAccounts {
     this.#key = new TokenKey(options.signingKey);
   }
 
+  get publicKeys(): readonly object[] {
+    return [this.#key.jwk];
+  }
+
   set(namespace: string, name: string, uid: string): void {
     this.#uids.set(`${namespace}/${name}`, uid);
   }

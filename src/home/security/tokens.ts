@@ -35,13 +35,19 @@ export class TokenKey {
   readonly #privateKey: KeyObject;
   readonly #publicKey: KeyObject;
   readonly #header: string;
+  readonly #kid: string;
 
   constructor(privateKeyPem: string) {
     this.#privateKey = createPrivateKey(privateKeyPem);
     this.#publicKey = createPublicKey(this.#privateKey);
     const spki = this.#publicKey.export({ type: 'spki', format: 'der' });
-    const kid = createHash('sha256').update(spki).digest('base64url');
-    this.#header = encodePart({ alg: 'ES256', kid });
+    this.#kid = createHash('sha256').update(spki).digest('base64url');
+    this.#header = encodePart({ alg: 'ES256', kid: this.#kid });
+  }
+
+  /** The public key as a JSON Web Key (RFC 7517). */
+  get jwk(): object {
+    return { ...this.#publicKey.export({ format: 'jwk' }), use: 'sig', alg: 'ES256', kid: this.#kid };
   }
 
   sign(claims: TokenClaims): string {
