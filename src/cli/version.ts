@@ -55,7 +55,7 @@ export function addVersionCommand(program: Command, deps: ClusterSetDeps): void 
 
 const noHome = { home: undefined, parts: [] };
 
-/** Of this program alone where no home is named and none is found. A home that does not answer is an error after that. */
+/** Prints the version of this program alone if no home is named or found. A home that does not answer is an error. */
 async function findVersions(
   deps: ClusterSetDeps,
   flags: VersionFlags,

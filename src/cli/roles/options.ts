@@ -43,7 +43,7 @@ export interface SnapshotFlags {
   readonly snapshotKeyFile?: string;
 }
 
-/** Of the roles that are a home. */
+/** Flags of the roles that are a home. */
 export function snapshotsOption(): Option {
   const description = 'folder of hourly snapshots; "none" takes none (default: snapshots in the data folder)';
   return new Option('--snapshots <dir>', description);

@@ -31,7 +31,7 @@ export function conflictConditions(context: AgentContext, object: ServiceImport)
   return [{ type, status: 'False', reason: 'NoConflict', message: 'no other import names its addresses' }];
 }
 
-/** Of an import that another writer manages. */
+/** The same for an import that another writer manages. */
 export async function writeConflict(context: AgentContext, object: ServiceImport): Promise<void> {
   const wanted = conflictConditions(context, object);
   if (wanted.length === 0) return;

@@ -73,7 +73,7 @@ export interface AgentNotes {
   readonly brokerAwaySince: string | undefined;
 }
 
-/** What the agent of a cluster keeps in its home for people. */
+/** Facts that the agent of a cluster keeps in its home for people. */
 export async function readAgentNotes(home: Client): Promise<AgentNotes> {
   const found = await getOrUndefined<ConfigMap>(home, configMapType, {
     namespace: systemNamespace,
