@@ -1,7 +1,7 @@
 // HTTPS for the stub-zone endpoint: asks every client for a certificate and hands on whose it is. Connections are limited in
 // number and in time, from the moment they are accepted, and one that breaks off harms only itself.
 
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -24,6 +24,7 @@ const defaultConnectionsMax = 100;
 const defaultHandshakeMs = 3000;
 
 export async function listenFederations(options: FederationsServerOptions): Promise<Omit<Listening, 'drain'>> {
+  const answer = answerInOrder(options.federations);
   const server = createServer(
     {
       cert: options.certificate,
@@ -38,17 +39,7 @@ export async function listenFederations(options: FederationsServerOptions): Prom
       headersTimeout: requestMsMax,
       connectionsCheckingInterval: 1000,
     },
-    async (request, response) => {
-      const sent = await bodyOf(request);
-      if (sent === undefined) return;
-      const { method = 'GET', url = '/' } = request;
-      const identity = identityOf(request.socket as TLSSocket);
-      const answer = await options.federations
-        .handle({ method, path: url, headers: {}, body: sent }, identity)
-        .catch((error: Error) => ({ status: 500, headers: {}, body: Buffer.from(`${error.message}\n`) }));
-      response.writeHead(answer.status, answer.headers);
-      response.end(await readBody(answer.body));
-    },
+    answer,
   );
   const off = options.onRenewed?.(({ certificate, key, clientAuthority }) =>
     server.setSecureContext({ cert: certificate, key, ca: clientAuthority, minVersion: 'TLSv1.2' }),
@@ -70,6 +61,29 @@ export async function listenFederations(options: FederationsServerOptions): Prom
         server.closeAllConnections();
         open.destroyAll();
       }),
+  };
+}
+
+/** Pipelined requests run one after the other: a read shows the write before it. */
+function answerInOrder(federations: Federations): RequestListener {
+  const last = new WeakMap<Socket, Promise<void>>();
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const sent = await bodyOf(request);
+    if (sent === undefined) return;
+    const { method = 'GET', url = '/' } = request;
+    const identity = identityOf(request.socket as TLSSocket);
+    const { status, headers, body } = await federations
+      .handle({ method, path: url, headers: {}, body: sent }, identity)
+      .catch((error: Error) => ({ status: 500, headers: {}, body: Buffer.from(`${error.message}\n`) }));
+    response.writeHead(status, headers);
+    response.end(await readBody(body));
+  };
+  return (request, response) => {
+    const before = last.get(request.socket) ?? Promise.resolve();
+    last.set(
+      request.socket,
+      before.then(() => answer(request, response)).catch(() => void request.destroy()),
+    );
   };
 }
 
