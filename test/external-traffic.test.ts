@@ -25,6 +25,12 @@ function allServices({ ca, caFile, socket, client }: Files): MeshExternalService
   return [
     vip('web', '242.0.0.1', 'port: 80, protocol: http', regular('{ address: 10.50.0.1 }')),
     vip('origin', '242.0.0.2', 'port: 80, protocol: http', regular('{ address: backend.test, port: 8443 }', trusted)),
+    vip(
+      'system',
+      '242.0.0.15',
+      'port: 80, protocol: http',
+      regular('{ address: backend.test, port: 8443 }', 'caCert: { system: true }'),
+    ),
     vip('wrong', '242.0.0.3', 'port: 80, protocol: http', regular('{ address: wrong.test, port: 8443 }', trusted)),
     vip(
       'literal',
@@ -143,6 +149,11 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
     expect(await get('242.0.0.14:80', 'misnamed.ext')).toMatch(/^503 /);
     for (const name of ['wrong', 'misnamed'])
       expect(await statistic(`cluster.${name}_80.ssl.fail_verify_san`)).toBeGreaterThan(0);
+  });
+
+  test("TLS origination by the system's CAs -> verified by those of the proxy's own system", async () => {
+    expect(await get('242.0.0.15:80', 'system.ext')).toContain('200 backend host=backend.test');
+    expect(await statistic('cluster.system_80.ssl.handshake')).toBeGreaterThan(0);
   });
 
   test('TLS origination to an address, with a client certificate -> both sides verified', async () => {

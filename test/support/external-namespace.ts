@@ -67,6 +67,9 @@ export async function startExternalNamespace(options: NamespaceOptions): Promise
   const socket = join(directory, 'app.sock');
   mkdirSync(`/etc/netns/${name}`, { recursive: true });
   writeFileSync(`/etc/netns/${name}/hosts`, names);
+  // The CAs that the system of this namespace trusts.
+  mkdirSync(`/etc/netns/${name}/ssl/certs`, { recursive: true });
+  writeFileSync(`/etc/netns/${name}/ssl/certs/ca-certificates.crt`, authority.certificate);
   writeFileSync(`/etc/netns/${name}/resolv.conf`, 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n');
   const inside = (...command: string[]) => execFileSync(ip, ['netns', 'exec', name, ...command]);
   execFileSync(ip, ['netns', 'add', name]);

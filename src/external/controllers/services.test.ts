@@ -208,10 +208,10 @@ describe('external services: conditions', () => {
     expect(await condition('tls', 'Ready')).toBe('True Ready');
   });
 
-  test('[004-03] tcp for a domain with the port captured -> accepted, a warning in the status', async () => {
+  test('tcp for a domain alone -> accepted, a warning in the status', async () => {
     const { create, condition } = await start();
-    const annotations = { 'portolan.dev/capture-port': 'true' };
-    await create(externalService('{ match: [{ type: Domain, value: a.com, port: 25 }] }', { name: 'a', annotations }));
+    await create(externalService('{ match: [{ type: Domain, value: a.com, port: 25 }] }', { name: 'a' }));
+    expect(await condition('a', 'Accepted')).toContain('True');
     expect(await condition('a', 'Warnings')).toContain('takes all traffic of port 25');
   });
 

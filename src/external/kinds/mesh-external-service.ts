@@ -43,7 +43,7 @@ export interface ExternalMatch {
 
 interface ExternalDestination {
   type?: DestinationType;
-  extension?: { type: string; config?: Record<string, unknown> };
+  extension?: { type: string; config?: unknown };
   endpoints?: ExternalEndpoint[];
   tls?: ExternalTls;
 }
@@ -60,7 +60,10 @@ export interface ExternalTls {
   version?: { min?: TlsVersion; max?: TlsVersion };
   allowRenegotiation?: boolean;
   verification?: { skip?: boolean; subjectAltNames?: string[] };
-  caCert?: DataSource;
+  caCert?: DataSource & {
+    /** In place of the others: the CAs that the proxy's own system trusts. */
+    system?: boolean;
+  };
   clientCert?: DataSource;
   clientKey?: DataSource;
 }
@@ -105,8 +108,6 @@ export const zoneLabel = 'kuma.io/zone';
 export const originLabel = 'portolan.dev/origin';
 /** On a copy: when the original was made, because the older of two wins. */
 export const createdAnnotation = 'portolan.dev/created';
-/** `true` lets a Domain match with protocol tcp take all traffic of its port. */
-export const capturePortAnnotation = 'portolan.dev/capture-port';
 
 /** On a resource at the broker: `true` lets members copy the Secrets it names from there. */
 export const shareSecretsAnnotation = 'portolan.dev/share-secrets';

@@ -41,7 +41,8 @@ function placeholderArn(): string {
   return 'arn:aws:lambda:us-east-1:000000000000:function:none';
 }
 
-function emit({ config, name }: PluginRequest): PluginResult {
+function emit({ config: given, name }: PluginRequest): PluginResult {
+  const config = given as JsonObject;
   const arn = String(config['arn']);
   const region = arnPattern.exec(arn)?.[1] ?? '';
   const [host = '', port = '443'] = String(config['endpoint'] ?? `lambda.${region}.amazonaws.com:443`).split(':');

@@ -11,6 +11,8 @@ const plugin: ExtensionPlugin = {
   emit: () => ({ cluster: {} }),
 };
 
+const field = (type: 'list' | 'object' | 'number' | 'any') => ({ type, description: '' });
+
 test.each([
   ['nothing wrong', { address: '10.0.0.1', weight: 1 }, []],
   ['a required field', {}, ['extension.config.address: required']],
@@ -19,6 +21,35 @@ test.each([
   ['an unknown field', { address: '1', x: 1 }, ['extension.config.x: unknown field of Site']],
 ])('plugin: %s -> its field', (_what, config, problems) => {
   expect(pluginProblems(plugin, config, ['http', 'http'])).toEqual(problems);
+});
+
+test.each<[string, ExtensionPlugin['config'], unknown, string[]]>([
+  ['a list and a map in fields of these types', { l: field('list'), m: field('object') }, { l: [1], m: { a: [] } }, []],
+  ['a fraction', { n: field('number') }, { n: 0.5 }, []],
+  [
+    'a map for a list',
+    { l: field('list'), m: field('object') },
+    { l: {}, m: [] },
+    ['extension.config.l: must be of type list', 'extension.config.m: must be of type object'],
+  ],
+  ['any JSON in a field', { a: field('any') }, { a: [{ b: [null, 1] }] }, []],
+  ['a list where fields are wanted', {}, [1], ['extension.config: must be a map for Site']],
+  ['a list where any JSON is taken', 'any', [1, { a: 2 }], []],
+])('plugin: config of any JSON, %s -> %j', (_what, config, given, problems) => {
+  expect(pluginProblems({ ...plugin, config }, given, ['http'])).toEqual(problems);
+});
+
+test('plugin: its own check finds something, or throws -> a problem of the resource that uses it', () => {
+  const checked = (check: ExtensionPlugin['check']) =>
+    pluginProblems({ ...plugin, config: 'any', check }, [], ['http']);
+  expect(checked((config) => ((config as unknown[]).length === 0 ? ['is empty'] : []))).toEqual([
+    'extension.config: is empty',
+  ]);
+  expect(
+    checked(() => {
+      throw new Error('broken');
+    }),
+  ).toEqual(['extension.config: Site could not check it: broken']);
 });
 
 test('plugin: protocols that it does not support -> each once', () => {

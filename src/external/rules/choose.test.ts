@@ -102,12 +102,11 @@ describe('choose', () => {
   });
 
   test('a captured port -> everything on it, below any other rule', () => {
-    const captured = externalService('{ match: [{ type: Domain, value: a.com, port: 25 }] }', {
-      annotations: { 'portolan.dev/capture-port': 'true' },
-    });
+    const captured = externalService('{ match: [{ type: Domain, value: a.com, port: 25 }] }');
     const [v4, v6] = ['9.9.9.9', 'fd00::1'].map((text) => parseIp(text)!);
     for (const address of [v4!, v6!])
       expect(choose(rulesOf(captured), { address, port: 25, transport: { kind: 'plain' } })).toBeDefined();
-    expect(rulesOf(externalService('{ match: [{ type: Domain, value: a.com, port: 25 }] }'))).toEqual([]);
+    const beside = '{ match: [{ type: Domain, value: a.com, port: 25 }, { type: IP, value: 10.0.0.1, port: 25 }] }';
+    expect(rulesOf(externalService(beside))).toHaveLength(1);
   });
 });

@@ -8,6 +8,7 @@ import { capturesPort, defaultOutboundPorts, type Redirect, redirectsOf } from '
 import { ownerId, type Rule, type RuleMatch } from './rule.ts';
 import { tablesOf } from './tables.ts';
 import { type Target, type TargetContext, type TargetedRule, targetsOf } from './target.ts';
+import type { TlsPlan } from './tls-plan.ts';
 
 export interface ConnectionExplanation {
   /** The rule that decides; absent when the connection is treated as without Portolan. */
@@ -101,10 +102,11 @@ function destinationOf({ destination, port }: Target): string {
   return `${endpoints.join(', ')}${destination.tls === undefined ? '' : ` over TLS, verified ${verification(destination.tls)}`}`;
 }
 
-function verification({ ca, names }: { ca?: string; names: 'own' | 'any' | readonly string[] }): string {
+function verification({ ca, names }: TlsPlan): string {
   if (ca === undefined) return 'not at all (skip, no CA)';
-  if (names === 'any') return 'by CA alone (skip)';
-  return names === 'own' ? "by CA and the endpoint's own name" : `by CA and ${names.join(', ')}`;
+  const by = ca.kind === 'system' ? "by the system's CAs" : 'by CA';
+  if (names === 'any') return `${by} alone (skip)`;
+  return names === 'own' ? `${by} and the endpoint's own name` : `${by} and ${names.join(', ')}`;
 }
 
 function whyNot(rule: Rule, winner: Rule): string {

@@ -152,7 +152,9 @@ describe('visibility', () => {
     ['at the broker, of another cluster', { origin: 'broker', labels: { 'kuma.io/zone': 'west' } }, false],
     ['at home, of another cluster', { labels: { 'kuma.io/zone': 'west' } }, false],
     ['of this clusterset', { labels: { 'kuma.io/mesh': 'prod' } }, true],
-    ['of another clusterset', { origin: 'broker', labels: { 'kuma.io/mesh': 'default' } }, false],
+    ['of another clusterset', { origin: 'broker', labels: { 'kuma.io/mesh': 'test' } }, false],
+    ['of the default one, in a set of another name', { labels: { 'kuma.io/mesh': 'default' } }, true],
+    ['of the default one, at the broker', { origin: 'broker', labels: { 'kuma.io/mesh': 'default' } }, true],
   ])('visibility: %s -> %s', (_where, words, isVisible) => expect(inEast(words)).toBe(isVisible));
 
   test('visibility: made at a home with the label of another cluster -> visible nowhere, and it is said', () => {

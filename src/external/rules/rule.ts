@@ -10,7 +10,6 @@ import {
   ownName,
   type Protocol,
 } from '../kinds/mesh-external-service.ts';
-import { mayCapturePort } from './validation/external-service.ts';
 import { isWildcard } from './validation/hostname.ts';
 import { isPortHijack, rangedPorts } from './validation/matches.ts';
 
@@ -58,7 +57,6 @@ const everything = ['0.0.0.0/0', '::/0'];
 /** The shared part of its matches, gathered once: a resource may have thousands of them. */
 interface MatchContext {
   readonly rangePorts: ReadonlySet<unknown>;
-  readonly mayCapturePort: boolean;
   /** Virtual IPs by hostname; those of hostnames that generators gave also under undefined. */
   readonly virtualIps: ReadonlyMap<string | undefined, readonly Ip[]>;
 }
@@ -78,16 +76,15 @@ function contextOf(object: MeshExternalService): MatchContext {
     }
   }
   const rangePorts = rangedPorts(spec.match.map((match) => ({ ...match })));
-  return { rangePorts, mayCapturePort: mayCapturePort(object), virtualIps };
+  return { rangePorts, virtualIps };
 }
 
-function matchesOf({ rangePorts, mayCapturePort, virtualIps }: MatchContext, match: ExternalMatch): RuleMatch[] {
+function matchesOf({ rangePorts, virtualIps }: MatchContext, match: ExternalMatch): RuleMatch[] {
   const value = match.value?.toLowerCase();
   if (match.type === 'InternalVIP') return [{ kind: 'vip', addresses: virtualIps.get(value) ?? [] }];
   if (value === undefined) return [];
   if (match.type !== 'Domain') return rangesOf([value]);
-  if ((match.protocol ?? 'tcp') === 'tcp')
-    return mayCapturePort && isPortHijack({ ...match }, rangePorts) ? rangesOf(everything) : [];
+  if ((match.protocol ?? 'tcp') === 'tcp') return isPortHijack({ ...match }, rangePorts) ? rangesOf(everything) : [];
   return [isWildcard(value) ? { kind: 'wildcard', suffix: value.slice(1) } : { kind: 'name', name: value }];
 }
 

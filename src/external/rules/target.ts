@@ -1,6 +1,6 @@
 // Where connections of one resource go, by port and protocol: a target for each, and what stands in the way of one. Pure.
 
-import { isObject, type JsonObject } from '../../base/json.ts';
+import { isObject } from '../../base/json.ts';
 import { errorText } from '../../base/log.ts';
 import {
   copyName,
@@ -142,7 +142,7 @@ export function sharesSecrets(object: MeshExternalService): boolean {
 
 function pluginDestination(
   { spec }: MeshExternalService,
-  extension: { type: string; config?: JsonObject },
+  extension: { type: string; config?: unknown },
   plugins: Plugins,
 ): DestinationOf | Obstacle {
   const plugin = plugins.get(extension.type);

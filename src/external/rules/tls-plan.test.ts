@@ -43,13 +43,18 @@ describe('tls plan', () => {
     expect(planOf({ caCert: ca, verification: { subjectAltNames: ['spiffe://a/b'] } }).names).toEqual(['spiffe://a/b']);
     expect(planOf({ caCert: ca, verification: { skip: true, subjectAltNames: ['a.b'] } })).toMatchObject({
       names: 'any',
-      ca: authority.certificate,
+      ca: { kind: 'given', pem: authority.certificate },
     });
   });
 
   test('tls plan: no CA and no skip -> refused; no CA and skip -> unverified', () => {
     expect(problems({})).toEqual(['tls.caCert: the server could not be verified']);
     expect(planOf({ verification: { skip: true } }).ca).toBeUndefined();
+  });
+
+  test("tls plan: the system's CAs by choice -> verified by those, with no certificate of ours", () => {
+    expect(planOf({ caCert: { system: true } })).toMatchObject({ ca: { kind: 'system' }, names: 'own' });
+    expect(problems({ caCert: { system: false } })).toEqual(['tls.caCert: the server could not be verified']);
   });
 
   test('tls plan: certificates inline, as text and from Secrets -> the same', () => {

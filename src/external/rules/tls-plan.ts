@@ -12,12 +12,15 @@ export interface TlsPlan {
   readonly min: Exclude<TlsVersion, 'TLS_AUTO'>;
   readonly max: Exclude<TlsVersion, 'TLS_AUTO'>;
   readonly mayRenegotiate: boolean;
-  /** PEM. Absent: the server is not verified at all, as the resource wants it. */
-  readonly ca?: string;
+  /** Absent: the server is not verified at all, as the resource wants it. */
+  readonly ca?: TrustedCa;
   readonly client?: { readonly certificate: string; readonly key: string };
   /** `own`: the endpoint's own name or address; `any`: no name is checked. */
   readonly names: 'own' | 'any' | readonly string[];
 }
+
+/** Certificates in PEM, or those that the proxy's own system trusts. */
+export type TrustedCa = { readonly kind: 'given'; readonly pem: string } | { readonly kind: 'system' };
 
 export type TlsReading =
   | { readonly kind: 'plain' }
@@ -50,8 +53,9 @@ export function readTls(tls: ExternalTls | undefined, secrets: SecretReader): Tl
   if (tls === undefined || tls.enabled === false) return { kind: 'plain' };
   const problems: string[] = [];
   const read = (field: SourceField) => readSource(tls[field], field, secrets, problems);
-  const [ca, certificate, key] = [read('caCert'), read('clientCert'), read('clientKey')];
-  if (ca !== undefined) checkCertificates(ca, 'caCert', problems);
+  const [pem, certificate, key] = [read('caCert'), read('clientCert'), read('clientKey')];
+  if (pem !== undefined) checkCertificates(pem, 'caCert', problems);
+  const ca = trustedCa(tls, pem);
   if (certificate !== undefined) checkCertificates(certificate, 'clientCert', problems);
   if (certificate !== undefined && key !== undefined) checkPair(certificate, key, problems);
   const skip = tls.verification?.skip === true;
@@ -61,11 +65,16 @@ export function readTls(tls: ExternalTls | undefined, secrets: SecretReader): Tl
   const plan: TlsPlan = {
     ...versionsOf(tls),
     mayRenegotiate: tls.allowRenegotiation === true,
-    ca,
+    ...(ca === undefined ? {} : { ca }),
     ...(certificate === undefined || key === undefined ? {} : { client: { certificate, key } }),
     names: skip ? 'any' : sans.length > 0 ? sans : 'own',
   };
   return { kind: 'tls', plan };
+}
+
+function trustedCa({ caCert }: ExternalTls, pem: string | undefined): TrustedCa | undefined {
+  if (caCert?.system === true) return { kind: 'system' };
+  return pem === undefined ? undefined : { kind: 'given', pem };
 }
 
 const versionOrder = ['TLSv1_0', 'TLSv1_1', 'TLSv1_2', 'TLSv1_3'] as const;
@@ -125,7 +134,7 @@ function checkPair(certificate: string, key: string, problems: string[]): void {
 /** Certificates that are expired, or not valid yet: they are used, and reported. */
 export function expiredCertificates(plan: TlsPlan, nowMs: number): string[] {
   const texts: [SourceField, string | undefined][] = [
-    ['caCert', plan.ca],
+    ['caCert', plan.ca?.kind === 'given' ? plan.ca.pem : undefined],
     ['clientCert', plan.client?.certificate],
   ];
   return texts.flatMap(([field, pem = '']) =>

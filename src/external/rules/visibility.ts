@@ -10,13 +10,14 @@ export interface Place {
   readonly cluster: string;
 }
 
+/** As a label it means the clusterset that the cluster is in, whatever its name: there is one. */
 export const defaultClusterset = 'default';
 
 export type Visibility = { readonly isVisible: true } | { readonly isVisible: false; readonly reason: string };
 
 export function visibilityIn(place: Place, object: KubernetesObject): Visibility {
   const { [meshLabel]: mesh, [zoneLabel]: zone } = object.metadata.labels ?? {};
-  if (mesh !== undefined && mesh !== '' && mesh !== place.clusterset)
+  if (mesh !== undefined && mesh !== '' && mesh !== defaultClusterset && mesh !== place.clusterset)
     return hidden(`label ${meshLabel} names ${mesh}, this cluster is in ${place.clusterset}`);
   if (zone === undefined || zone === '' || zone === place.cluster) return { isVisible: true };
   if (originOf(object) === 'broker')

@@ -227,6 +227,16 @@ describe('objects of our kinds', () => {
     expect(object['spec']).toEqual(clusterSetDefaults);
   });
 
+  test.each(['[1, { a: [null] }]', '{ arn: x, list: [{ b: [1] }] }', 'text', '7'])(
+    'MeshExternalService: config of a plugin, %s -> kept as it is',
+    (config) => {
+      const text = `{ metadata: { name: a }, spec: { match: [{ type: IP, value: 10.0.0.1, port: 1, protocol: http }], destination: { type: Extension, extension: { type: X, config: ${config} } } } }`;
+      const { object, wrong } = create('MeshExternalService', text);
+      expect(wrong).toEqual([]);
+      expect(object).toMatchObject(parse(text));
+    },
+  );
+
   test('ports: no protocol -> TCP', () => {
     const { object } = create('ServiceImport', 'spec: { type: Headless, ports: [{ port: 80 }] }');
     expect(object['spec']).toEqual({ type: 'Headless', ports: [{ port: 80, protocol: 'TCP' }] });

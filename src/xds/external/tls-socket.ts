@@ -5,7 +5,7 @@ import type { JsonObject } from '../../base/json.ts';
 import { parseIp } from '../../base/net/ip.ts';
 import { ownerId } from '../../external/rules/rule.ts';
 import type { Speech, Target } from '../../external/rules/target.ts';
-import type { TlsPlan } from '../../external/rules/tls-plan.ts';
+import type { TlsPlan, TrustedCa } from '../../external/rules/tls-plan.ts';
 import type { XdsResource } from '../resource.ts';
 import { causeOf, extension, fromAds } from './envoy-names.ts';
 
@@ -62,7 +62,7 @@ export function tlsSecrets(target: Target): XdsResource[] {
     ...{ type: 'secret', name, body: { name, ...content }, causes: [causeOf(target)] },
   });
   return [
-    ...(ca === undefined ? [] : [secret(caSecret(target), { validation_context: { trusted_ca: bytesOf(ca) } })]),
+    ...(ca === undefined ? [] : [secret(caSecret(target), { validation_context: { trusted_ca: trustedCa(ca) } })]),
     ...(client === undefined
       ? []
       : [
@@ -71,6 +71,13 @@ export function tlsSecrets(target: Target): XdsResource[] {
           }),
         ]),
   ];
+}
+
+/** Where Envoy's own images, and most systems, keep the CAs that they trust. */
+const systemCaFile = '/etc/ssl/certs/ca-certificates.crt';
+
+function trustedCa(ca: TrustedCa): JsonObject {
+  return ca.kind === 'system' ? { filename: systemCaFile } : bytesOf(ca.pem);
 }
 
 function caSecret({ owner }: Target): string {

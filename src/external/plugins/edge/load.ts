@@ -32,9 +32,11 @@ async function loadPlugin(file: string): Promise<ExtensionPlugin> {
 
 function missingIn(value: unknown): string {
   if (typeof value !== 'object' || value === null) return 'not an object';
-  const { type, protocols, config, emit } = value as Record<string, unknown>;
+  const { type, protocols, config, check, emit } = value as Record<string, unknown>;
   if (typeof type !== 'string' || type === '') return 'type must be text';
   if (!Array.isArray(protocols) || protocols.length === 0) return 'protocols must be a list';
-  if (typeof config !== 'object' || config === null) return 'config must describe its fields';
+  if (config !== 'any' && (typeof config !== 'object' || config === null))
+    return "config must describe its fields, or be 'any'";
+  if (check !== undefined && typeof check !== 'function') return 'check must be a function';
   return typeof emit === 'function' ? '' : 'emit must be a function';
 }

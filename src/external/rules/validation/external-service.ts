@@ -4,7 +4,7 @@
 import { isDns1035Label } from '../../../base/dns/labels.ts';
 import { type FieldError, invalid } from '../../../kube/objects/field-error.ts';
 import type { KubernetesObject } from '../../../kube/objects/object.ts';
-import { capturePortAnnotation, ownName } from '../../kinds/mesh-external-service.ts';
+import { ownName } from '../../kinds/mesh-external-service.ts';
 import { checkDestination, destinationTypeOf } from './destination.ts';
 import { type Fields, fieldsOf, listOf } from './loose.ts';
 import { checkMatches, isPortHijack, rangedPorts } from './matches.ts';
@@ -14,10 +14,7 @@ export function externalServiceErrors(object: KubernetesObject): FieldError[] {
   const errors: FieldError[] = [];
   for (const why of isDns1035Label(ownName(object))) errors.push(invalid('metadata.name', object.metadata.name, why));
   const { spec, destination, matches } = partsOf(object);
-  checkMatches(errors, 'spec.match', spec['match'], {
-    destinationType: destinationTypeOf(destination),
-    mayCapturePort: mayCapturePort(object),
-  });
+  checkMatches(errors, 'spec.match', spec['match'], destinationTypeOf(destination));
   checkDestination(errors, 'spec.destination', destination ?? {}, matches);
   const tls = fieldsOf(destination?.['tls']);
   if (tls !== undefined && destinationTypeOf(destination) === 'Regular')
@@ -35,7 +32,7 @@ export function externalServiceWarnings(object: KubernetesObject): string[] {
     if (match?.['type'] !== 'Domain' || (match['protocol'] ?? 'tcp') !== 'tcp') continue;
     const at = `spec.match[${index}]`;
     const text = isPortHijack(match, ranged)
-      ? `${at}: takes all traffic of port ${String(match['port'])}, whatever its destination`
+      ? `${at}: takes all traffic of port ${String(match['port'])}, whatever its destination: tcp cannot tell domains apart; use tls or http, or add a CIDR or IP match`
       : `${at}: ignored, tcp cannot tell domains apart; the CIDR and IP matches of port ${String(match['port'])} count`;
     warnings.push(text);
   }
@@ -44,10 +41,6 @@ export function externalServiceWarnings(object: KubernetesObject): string[] {
   if (verification?.['skip'] === true && listOf(verification['subjectAltNames']).length > 0)
     warnings.push('spec.destination.tls.verification: skip is true, subjectAltNames have no effect');
   return warnings;
-}
-
-export function mayCapturePort(object: KubernetesObject): boolean {
-  return object.metadata.annotations?.[capturePortAnnotation] === 'true';
 }
 
 function partsOf(object: KubernetesObject): {

@@ -3,23 +3,10 @@
 import type { TextRule } from '../../../base/dns/labels.ts';
 import { parseIp, parseRange } from '../../../base/net/ip.ts';
 import { checkText } from '../../../kube/objects/checks.ts';
-import {
-  duplicate,
-  type FieldError,
-  forbidden,
-  invalid,
-  notSupported,
-  required,
-} from '../../../kube/objects/field-error.ts';
+import { duplicate, type FieldError, invalid, notSupported, required } from '../../../kube/objects/field-error.ts';
 import { type MatchType, matchTypes, protocols, proxyPorts } from '../../kinds/mesh-external-service.ts';
 import { isDomain, isHostname, isWildcard } from './hostname.ts';
 import { type Fields, fieldsOf, isAbsent, listOf, textOf } from './loose.ts';
-
-export interface MatchContext {
-  readonly destinationType: string;
-  /** The resource may take all traffic of a port. */
-  readonly mayCapturePort: boolean;
-}
 
 const isAddress: TextRule = (text) => {
   if (isMappedV4(text)) return ['must be written as the IPv4 address that it stands for'];
@@ -38,11 +25,10 @@ const valueRules: Readonly<Record<MatchType, TextRule>> = {
   IP: isAddress,
 };
 
-export function checkMatches(errors: FieldError[], field: string, value: unknown, context: MatchContext): void {
+export function checkMatches(errors: FieldError[], field: string, value: unknown, destinationType: string): void {
   const matches = listOf(value).map(fieldsOf);
   if (matches.length === 0) errors.push(required(field, 'at least one match'));
   const seen = new Set<string>();
-  const ranged = rangedPorts(matches);
   for (const [index, match] of matches.entries()) {
     const at = `${field}[${index}]`;
     if (match === undefined) {
@@ -50,16 +36,12 @@ export function checkMatches(errors: FieldError[], field: string, value: unknown
       continue;
     }
     checkMatch(errors, at, match);
-    checkWildcard(errors, at, match, context);
-    if (isPortHijack(match, ranged) && !context.mayCapturePort) errors.push(forbidden(`${at}.protocol`, hijackReason));
+    checkWildcard(errors, at, match, destinationType);
     const identity = JSON.stringify([match['type'], valueText(match), match['port'], protocolOf(match)]);
     if (seen.has(identity)) errors.push(duplicate(at, identity));
     seen.add(identity);
   }
 }
-
-const hijackReason =
-  'tcp cannot tell domains apart: with only domains it would take all traffic of this port; use tls or http, add a CIDR or IP match, or set the annotation portolan.dev/capture-port to "true"';
 
 function checkMatch(errors: FieldError[], at: string, match: Fields): void {
   const type = match['type'];
@@ -86,7 +68,7 @@ function checkValue(errors: FieldError[], field: string, type: MatchType, value:
   else checkText(errors, field, text, valueRules[type]);
 }
 
-function checkWildcard(errors: FieldError[], at: string, match: Fields, { destinationType }: MatchContext): void {
+function checkWildcard(errors: FieldError[], at: string, match: Fields, destinationType: string): void {
   const value = textOf(match['value']) ?? '';
   if (match['type'] !== 'Domain' || !isWildcard(value) || destinationType === 'Passthrough') return;
   errors.push(invalid(`${at}.value`, value, 'a wildcard domain is only possible with destination type Passthrough'));

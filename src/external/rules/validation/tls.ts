@@ -24,10 +24,10 @@ export function checkTls(errors: FieldError[], field: string, tls: Fields, conte
   checkVersions(errors, `${field}.version`, fieldsOf(tls['version']) ?? {});
   checkNames(errors, `${field}.verification.subjectAltNames`, verification, context);
   for (const name of ['caCert', 'clientCert', 'clientKey']) {
-    if (!isAbsent(tls[name])) checkSource(errors, `${field}.${name}`, tls[name]);
+    if (!isAbsent(tls[name])) checkSource(errors, `${field}.${name}`, tls[name], name === 'caCert');
   }
   if (isAbsent(tls['caCert']) && verification['skip'] !== true) {
-    const why = 'without a CA the server cannot be verified; give one, or set verification.skip';
+    const why = 'without a CA the server cannot be verified; give one, such as system: true, or set verification.skip';
     errors.push(required(`${field}.caCert`, why));
   }
   const pair = ['clientCert', 'clientKey'].filter((name) => isAbsent(tls[name]));
@@ -71,11 +71,14 @@ function wrongName(name: string): string | undefined {
     : 'must be a DNS name, an address or a URI such as spiffe://example/ns';
 }
 
-function checkSource(errors: FieldError[], field: string, value: unknown): void {
+function checkSource(errors: FieldError[], field: string, value: unknown, isAuthority: boolean): void {
   const source = fieldsOf(value) ?? {};
+  const isSystem = isAuthority && source['system'] === true;
   const given = sourceFields.filter((name) => !isAbsent(source[name]));
-  if (given.length === 0) errors.push(required(field, `one of ${sourceFields.join(', ')}`));
-  if (given.length > 1) errors.push(forbidden(field, `only one of ${given.join(', ')} may be set`));
+  const choices = [...sourceFields, ...(isAuthority ? ['system'] : [])];
+  const chosen = [...given, ...(isSystem ? ['system'] : [])];
+  if (chosen.length === 0) errors.push(required(field, `one of ${choices.join(', ')}`));
+  if (chosen.length > 1) errors.push(forbidden(field, `only one of ${chosen.join(', ')} may be set`));
   for (const name of given) {
     const text = textOf(source[name]);
     if (text === undefined) errors.push(invalid(`${field}.${name}`, redacted, 'must be text'));

@@ -78,7 +78,6 @@ function randomService(random: Random, index: number, tls: string | undefined): 
     name: `s${index}`,
     origin: random() < 0.3 ? 'broker' : 'home',
     created: `202${Math.floor(random() * 3)}-01-01T00:00:00Z`,
-    annotations: random() < 0.1 ? { 'portolan.dev/capture-port': 'true' } : {},
     vips: Object.fromEntries(hostnames.map((hostname) => [hostname, vips[hostname]!])),
   });
 }
