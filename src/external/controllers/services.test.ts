@@ -208,7 +208,7 @@ describe('external services: conditions', () => {
     expect(await condition('tls', 'Ready')).toBe('True Ready');
   });
 
-  test('tcp for a domain alone -> accepted, a warning in the status', async () => {
+  test('[004-03] tcp for a domain alone -> accepted, a warning in the status', async () => {
     const { create, condition } = await start();
     await create(externalService('{ match: [{ type: Domain, value: a.com, port: 25 }] }', { name: 'a' }));
     expect(await condition('a', 'Accepted')).toContain('True');
