@@ -15,6 +15,7 @@ import { HomeContact } from '../controllers/home-contact.ts';
 import { LayoutMove } from '../controllers/layout-move.ts';
 import { LeaseController } from '../controllers/lease.ts';
 import { createPlacementProblems } from '../controllers/placement-problems.ts';
+import { createGatewayReporter } from '../controllers/reports/gateway-report.ts';
 import { createResolverReport } from '../controllers/resolver-report.ts';
 import { viewKey } from '../controllers/scribe.ts';
 import { Carriers } from '../copies/carriers.ts';
@@ -33,6 +34,8 @@ import { timesFor } from '../rules/leases/heartbeat-rate.ts';
 import { type JudgingRules, judgingRules } from '../rules/leases/judging.ts';
 import { trustAnnotations } from '../rules/leases/trusted-authorities.ts';
 import { localityOf } from '../rules/locality.ts';
+import { listenerPortsIn } from '../rules/networks/networks.ts';
+import { networksOf } from '../rules/networks/reach.ts';
 import { hasAddressIn } from '../rules/set-ground.ts';
 import { measureAgent } from './agent-metrics.ts';
 import { type ControllerName, ControllerQueues } from './controller-queues.ts';
@@ -178,9 +181,15 @@ export function createAgent(options: AgentOptions): Agent {
     log,
     home,
     systemNamespace,
-    wanted: () => ({
+    wanted: (present) => ({
       dns: policy.current.dns,
       locality: localityOf(policy.current.locality, [...members.clusters.values()]),
+      networks: networksOf({
+        members: [...members.clusters.values()],
+        self: clusterId,
+        rules: policy.gatewayRules,
+        ports: listenerPortsIn(present),
+      }),
       ground: {
         federationZones: options.federationZones?.current() ?? [],
         authorities: options.federationZones?.authorities() ?? {},
@@ -202,6 +211,11 @@ export function createAgent(options: AgentOptions): Agent {
   });
   const resolverReport = createResolverReport({
     ...{ world, log, home, broker: options.broker },
+    systemNamespace,
+    ...membership,
+  });
+  const gatewayReporter = createGatewayReporter({
+    ...{ world, log, home, broker: options.broker, services: copies.services, clusters: members.clusters },
     systemNamespace,
     ...membership,
   });
@@ -350,6 +364,7 @@ export function createAgent(options: AgentOptions): Agent {
       members.onPlacements(placementsChanged);
       for (const part of parts) part.start();
       resolverReport.start();
+      gatewayReporter.start();
       homeContact.start();
       every(sweepMs, sweep);
       every(brokerCheckMs, lookAtBroker);
@@ -368,7 +383,7 @@ export function createAgent(options: AgentOptions): Agent {
       homeContact.stop();
       legacy.stop();
       for (const part of parts) part.stop();
-      await Promise.all([queues.stop(), dnsOptions.stop(), resolverReport.stop()]);
+      await Promise.all([queues.stop(), dnsOptions.stop(), resolverReport.stop(), gatewayReporter.stop()]);
     },
   };
 }

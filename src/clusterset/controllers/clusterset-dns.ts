@@ -9,6 +9,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { clusterSetDnsName, type DnsOptions, dnsOptionsManifest } from '../rules/clusterset-dns.ts';
 import type { SetLocality } from '../rules/locality.ts';
+import type { SetNetworks } from '../rules/networks/networks.ts';
 import { readGround, type SetGround, withFormerRanges } from '../rules/set-ground.ts';
 
 export interface ClusterSetDnsOptions {
@@ -16,9 +17,16 @@ export interface ClusterSetDnsOptions {
   readonly log: Log;
   readonly home: Client;
   readonly systemNamespace: string;
-  readonly wanted: () => { readonly dns: DnsOptions; readonly locality: SetLocality; readonly ground: SetGround };
+  readonly wanted: (present: ConfigMap | undefined) => Wanted;
   /** Whether an import still has an address of this range: one that it has stays when the set's range changes. */
   readonly isRangeInUse: (range: string) => boolean;
+}
+
+interface Wanted {
+  readonly dns: DnsOptions;
+  readonly locality: SetLocality;
+  readonly networks: SetNetworks;
+  readonly ground: SetGround;
 }
 
 export interface ClusterSetDnsController {
@@ -31,11 +39,11 @@ export function runClusterSetDns(options: ClusterSetDnsOptions): ClusterSetDnsCo
   const { world, log, home } = options;
 
   async function write(): Promise<undefined> {
-    const { dns, locality, ground } = options.wanted();
     const ref = { namespace: options.systemNamespace, name: clusterSetDnsName };
     const present = await getOrUndefined<ConfigMap>(home, configMapType, ref);
+    const { dns, locality, networks, ground } = options.wanted(present);
     const former = readGround(present ?? {})?.ranges.clusterSet ?? [];
-    const place = { locality, ground: withFormerRanges(ground, former.filter(options.isRangeInUse)) };
+    const place = { locality, networks, ground: withFormerRanges(ground, former.filter(options.isRangeInUse)) };
     const { type, object: wanted } = dnsOptionsManifest(dns, { ...place, namespace: options.systemNamespace });
     await apply({ client: home, type, present, change: replaceWith(wanted) });
     return undefined;

@@ -70,6 +70,11 @@ export class PolicyCopy {
     return this.#rulesFor([]);
   }
 
+  /** Addresses that no gateway of another cluster has. */
+  get gatewayRules(): AddressRules {
+    return this.#rulesFor([], this.#ownRanges);
+  }
+
   rulesOf(clusterId: string): AddressRules {
     const allowed = this.#options.members.get(clusterId)?.cluster.spec.allowedRanges ?? [];
     return this.#rulesFor(allowed, clusterId === this.#options.clusterId ? [] : this.#ownRanges);

@@ -17,6 +17,10 @@ export interface Cluster extends KubernetesObject {
     conditions?: Condition[];
     /** As the member reports it; counts if the spec names none. */
     resolver?: { endpoint: string; caBundle?: string };
+    /** As the member reports them; used inside `spec.gatewayRanges` only. */
+    gateways?: { address: string; port: number }[] | null;
+    /** PEM, one certificate each: the roots of the member's own trust domain, as it reports them. */
+    trustRoots?: string[] | null;
   };
 }
 
@@ -27,6 +31,10 @@ export interface ClusterSpec {
   serviceAccountName?: string;
   region?: string;
   zone?: string;
+  /** Clusters of one network reach each other's endpoints directly; `default` if absent. */
+  network?: string;
+  /** Addresses that its gateways may have; without any, no gateway is used. */
+  gatewayRanges?: string[];
   /** Addresses that its endpoints and services may have; any if empty. */
   allowedRanges?: string[];
   /** Where this cluster takes the IPs of its imports from, instead of what the set says. */

@@ -19,6 +19,7 @@ import {
 } from '../../kube/objects/rbac.ts';
 import { clusterIdProperty, clusterSetProperty } from '../kinds/cluster-property.ts';
 import { clusterSetDnsName } from '../rules/clusterset-dns.ts';
+import { gatewayName } from '../rules/networks/gateway-report.ts';
 import { membershipSecretName, verdictsName } from './membership.ts';
 
 export const agentAccountName = 'portolan-agent';
@@ -106,6 +107,8 @@ const systemRules: PolicyRule[] = [
     verbs: ['get', 'update'],
   },
   { apiGroups: [''], resources: ['configmaps'], resourceNames: [clusterSetDnsName], verbs: ['list', 'watch'] },
+  // This cluster's gateways and the roots of its trust domain, which it reports.
+  { apiGroups: [''], resources: ['configmaps'], resourceNames: [gatewayName], verbs: [...readVerbs] },
   // External services: copies of the broker's, their status and that of peers' services which lose a name to them.
   { apiGroups: [own], resources: ['meshexternalservices', 'hostnamegenerators'], verbs: all },
   {

@@ -6,6 +6,7 @@ import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type ClusterSetDns, clusterSetDefaults } from '../kinds/cluster-set.ts';
 import { localityData, type SetLocality, unknownLocality } from './locality.ts';
+import { networksData, oneNetwork, type SetNetworks } from './networks/networks.ts';
 import { groundData, type SetGround } from './set-ground.ts';
 
 export const clusterSetDnsName = 'portolan-clusterset-dns';
@@ -19,13 +20,14 @@ export function dnsOptionsOf(dns: ClusterSetDns | undefined): DnsOptions {
 
 export interface DnsOptionsPlace {
   readonly locality?: SetLocality;
+  readonly networks?: SetNetworks;
   readonly ground?: SetGround;
   readonly namespace?: string;
 }
 
 export function dnsOptionsManifest(
   options: DnsOptions,
-  { locality = unknownLocality, ground, namespace = systemNamespace }: DnsOptionsPlace = {},
+  { locality = unknownLocality, networks = oneNetwork, ground, namespace = systemNamespace }: DnsOptionsPlace = {},
 ) {
   const { zone, ttlSeconds, clusterNames } = options;
   const data = {
@@ -33,6 +35,7 @@ export function dnsOptionsManifest(
     ttlSeconds: String(ttlSeconds),
     clusterNames,
     ...localityData(locality),
+    ...networksData(networks),
     ...(ground && groundData(ground)),
   };
   return manifest(configMapType, { name: clusterSetDnsName, namespace }, { data }) as Manifest<ConfigMap>;
