@@ -194,13 +194,23 @@ export async function createNamespace(home: SimHome, name: string): Promise<void
 }
 
 // All members read; each writes its own namespace and the merged view. A broker's own agent is at home there.
-const brokerRights: MayDo = (user, { verb, namespace, resource, subresource, path }) => {
+const brokerRights: MayDo = (user, { verb, namespace, resource, subresource, name, path }) => {
   if (user === 'agent-broker') return true;
   if (path !== undefined || ['get', 'list', 'watch'].includes(verb)) return true;
   if ((namespace === setName || namespace === legacyNamespace) && resource === 'serviceimports') return true;
   if (isPlacementStatus({ namespace, resource, subresource })) return true;
+  if (isOwnReport(user, { verb, namespace, resource, subresource, name })) return true;
   return memberNamespace(user.slice('agent-'.length)) === namespace;
 };
+
+/** The status of its own Cluster, where a member reports its resolver and its gateways. */
+function isOwnReport(
+  user: string,
+  asked: Pick<Attributes, 'verb' | 'namespace' | 'resource' | 'subresource' | 'name'>,
+): boolean {
+  const isStatus = asked.resource === 'clusters' && asked.subresource === 'status' && asked.verb === 'patch';
+  return isStatus && asked.namespace === setName && user === `agent-${asked.name}`;
+}
 
 /** The status of a FederatedService: members write it beside the merged view. */
 export function isPlacementStatus(asked: Pick<Attributes, 'namespace' | 'resource' | 'subresource'>): boolean {

@@ -187,7 +187,7 @@ export function createAgent(options: AgentOptions): Agent {
       networks: networksOf({
         members: [...members.clusters.values()],
         self: clusterId,
-        rules: policy.gatewayRules,
+        refusal: (address, accepted) => policy.gatewayRefusal(address, accepted),
         ports: listenerPortsIn(present),
       }),
       ground: {

@@ -9,7 +9,7 @@ import { createInformer, type Informer } from '../../kube/controller/informer.ts
 import type { Cluster } from '../kinds/cluster.ts';
 import { type ClusterSet, clusterSetType } from '../kinds/cluster-set.ts';
 import { type OwnAddresses, readAddressRules, readOwnAddresses } from '../rules/address-translation.ts';
-import type { AddressRules } from '../rules/endpoint-address.ts';
+import { type AddressRules, refusal } from '../rules/endpoint-address.ts';
 import { readSetPolicy, type SetPolicy } from '../rules/set-policy.ts';
 import type { Members } from './members.ts';
 
@@ -70,9 +70,9 @@ export class PolicyCopy {
     return this.#rulesFor([]);
   }
 
-  /** Addresses that no gateway of another cluster has. */
-  get gatewayRules(): AddressRules {
-    return this.#rulesFor([], this.#ownRanges);
+  /** Why a gateway of another cluster cannot have this address, given the ranges accepted for it; undefined if it can. */
+  gatewayRefusal(address: string, allowedRanges: readonly IpRange[]): string | undefined {
+    return refusal(address, { ...this.#rulesFor([], this.#ownRanges), allowedRanges });
   }
 
   rulesOf(clusterId: string): AddressRules {

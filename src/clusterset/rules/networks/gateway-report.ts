@@ -2,7 +2,7 @@
 // a ConfigMap in the system namespace. Gateways are given by people or found in a LoadBalancer Service; roots are written by
 // the issuer of the gateway's certificates. Pure.
 
-import { formatHostPort, parseHostPort } from '../../../base/net/host-port.ts';
+import { parseHostPort } from '../../../base/net/host-port.ts';
 import { parseIp } from '../../../base/net/ip.ts';
 import type { ConfigMap } from '../../../kube/objects/config-map.ts';
 import type { Service } from '../../../kube/objects/service.ts';
@@ -12,7 +12,7 @@ import type { GatewayAddress } from './networks.ts';
 export const gatewayName = 'portolan-gateway';
 
 /** Keys of the ConfigMap; each has one writer. */
-export const gatewayReportKeys = {
+const gatewayReportKeys = {
   /** Gateways as people gave them: `203.0.113.7:15443,[2001:db8::7]:15443`. */
   gateways: 'gateways',
   /** PEM certificates, one after the other. */
@@ -53,12 +53,8 @@ export function readGatewayReport({ data }: Pick<ConfigMap, 'data'>): GatewayRep
 }
 
 /** `ADDRESS:PORT` with an IP address; undefined for anything else. */
-export function parseGateway(text: string): GatewayAddress | undefined {
+function parseGateway(text: string): GatewayAddress | undefined {
   const parsed = parseHostPort(text);
   if (parsed === undefined || parsed.port === 0 || parseIp(parsed.host) === undefined) return undefined;
   return { address: parsed.host, port: parsed.port };
-}
-
-export function formatGateways(gateways: readonly GatewayAddress[]): string {
-  return gateways.map(({ address, port }) => formatHostPort(address, port)).join(',');
 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { parseRange } from '../../../base/net/ip.ts';
+import { type IpRange, parseRange } from '../../../base/net/ip.ts';
 import type { Service } from '../../../kube/objects/service.ts';
 import type { Cluster } from '../../kinds/cluster.ts';
+import { refusal } from '../endpoint-address.ts';
 import { readGatewayReport, reportedGateways } from './gateway-report.ts';
 import { assignListenerPorts } from './listener-ports.ts';
 import { listenerPortsIn, networksData, readNetworks } from './networks.ts';
@@ -36,8 +37,9 @@ function cluster(name: string, { network, gateways, accepted, created, roots = [
 
 const west = cluster('west');
 const rules = { virtualRanges: [parseRange('243.0.0.0/12')!], readerRanges: [parseRange('10.1.0.0/16')!] };
+const fromWest = (address: string, allowedRanges: readonly IpRange[]) => refusal(address, { ...rules, allowedRanges });
 const seenByWest = (...others: Cluster[]) =>
-  networksOf({ members: [west, ...others], self: 'west', rules, ports: new Map() });
+  networksOf({ members: [west, ...others], self: 'west', refusal: fromWest, ports: new Map() });
 
 describe('networks of the set', () => {
   test('networks: all members in one network -> nothing is written, and nothing read', () => {

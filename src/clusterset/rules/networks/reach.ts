@@ -3,7 +3,6 @@
 
 import { type IpRange, isInRange, parseIp, parseRange } from '../../../base/net/ip.ts';
 import type { Cluster } from '../../kinds/cluster.ts';
-import { type AddressRules, refusal } from '../endpoint-address.ts';
 import { gatewaysMax, trustRootsMax } from './gateway-report.ts';
 import { assignListenerPorts } from './listener-ports.ts';
 import { type ClusterReach, defaultNetwork, type GatewayAddress, isGateway, type SetNetworks } from './networks.ts';
@@ -12,8 +11,8 @@ export interface NetworksRequest {
   readonly members: readonly Cluster[];
   /** Id of the cluster that reads. */
   readonly self: string;
-  /** Where no gateway of another cluster is: virtual addresses, and the reader's own pods and services. */
-  readonly rules: Pick<AddressRules, 'virtualRanges' | 'readerRanges'>;
+  /** Why the address of a gateway leads nowhere from here, with the ranges that the admin accepted; undefined if it is fine. */
+  readonly refusal: (address: string, accepted: readonly IpRange[]) => string | undefined;
   /** The ports that nodes use now. */
   readonly ports: ReadonlyMap<string, number>;
 }
@@ -49,27 +48,27 @@ export function networksOf(request: NetworksRequest): SetNetworks {
   return { own, clusters };
 }
 
-export function networkOf(member: Cluster | undefined): string {
+function networkOf(member: Cluster | undefined): string {
   return member?.spec?.network || defaultNetwork;
 }
 
-export interface JudgedGateways {
+interface JudgedGateways {
   readonly gateways: readonly GatewayAddress[];
   /** One sentence for each published gateway that is not used. */
   readonly problems: readonly string[];
 }
 
 /** The gateways that this member publishes, as all members judge them. */
-export function judgeGateways(
+function judgeGateways(
   member: Cluster,
-  { members, rules }: Pick<NetworksRequest, 'members' | 'rules'>,
+  { members, refusal }: Pick<NetworksRequest, 'members' | 'refusal'>,
 ): JudgedGateways {
   const accepted = rangesOf(member);
   const gateways: GatewayAddress[] = [];
   const problems: string[] = [];
   for (const gateway of published(member)) {
     const problem =
-      addressProblem(gateway, accepted, rules) ??
+      addressProblem(gateway, accepted, refusal) ??
       members.map((other) => rivalProblem(gateway, member, other)).find((text) => text !== undefined);
     if (problem === undefined) gateways.push(gateway);
     else problems.push(`gateway ${gateway.address} port ${gateway.port} is refused: ${problem}`);
@@ -80,10 +79,10 @@ export function judgeGateways(
 function addressProblem(
   { address }: GatewayAddress,
   accepted: readonly IpRange[],
-  rules: NetworksRequest['rules'],
+  refusal: NetworksRequest['refusal'],
 ): string | undefined {
   if (accepted.length === 0) return 'the admin of the set has accepted no gateway ranges of this cluster';
-  const problem = refusal(address, { ...rules, allowedRanges: accepted });
+  const problem = refusal(address, accepted);
   const isOutside = problem !== undefined && narrowest(address, accepted) === undefined;
   return isOutside ? 'it is outside the accepted gateway ranges of this cluster' : problem;
 }
