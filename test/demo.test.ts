@@ -239,6 +239,30 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
     expect(run(find('explain connection'))).toMatch(/goes to\s+127\.5\.0\.1:\d+ over TLS, verified by CA/);
   });
 
+  test('demo: a generator and an external service made at the broker -> a name with an address in every cluster', async () => {
+    const spec = {
+      match: [{ type: 'InternalVIP', port: 80, protocol: 'http' }],
+      destination: { type: 'Regular', endpoints: [{ address: '127.5.0.1' }] },
+    };
+    const target = { targetRef: { kind: 'MeshExternalService' }, template: '{{ name }}.svc.meshext.local' };
+    const made = [
+      ['HostnameGenerator', 'external', target],
+      ['MeshExternalService', 'partner', spec],
+    ].map(([kind, name, content]) => ({
+      ...{ apiVersion: 'portolan.dev/v1alpha1', kind, metadata: { name, namespace: 'demo' }, spec: content },
+    }));
+    const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: made });
+    const broker = `--kubeconfig ${file().broker.kubeconfig}`;
+    execFileSync('sh', ['-c', `${pathOf('kubectl')} ${broker} create -f -`], { input: list });
+    for (const cluster of ['east', 'west', 'south'])
+      await expect
+        .poll(() => dig(cluster, 'partner.svc.meshext.local'), { timeout: 15_000 })
+        .toEqual([expect.stringMatching(/^127\.\d+\.(19[2-9]|2[012]\d)\./)]);
+    for (const { kind, metadata } of made)
+      execFileSync('sh', ['-c', `${pathOf('kubectl')} ${broker} delete -n demo ${kind} ${metadata.name}`]);
+    await expect.poll(() => dig('south', 'partner.svc.meshext.local'), { timeout: 15_000 }).toEqual([]);
+  }, 60_000);
+
   test('demo: status -> the peer and the external service beside clusters and services', () => {
     const text = run(find('portolan status'));
     expect(text).toMatch(/^acme\s+Synced\s+1$/m);

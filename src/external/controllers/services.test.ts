@@ -1,6 +1,8 @@
 // External services of a cluster on a real home: addresses, names, conditions, copies of the broker's.
 
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { type SimHome, startHome } from '../../../sim/home.ts';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
@@ -342,6 +344,20 @@ describe('external services: copies of the broker', () => {
       reason: 'NotAtBroker',
     });
     expect((await generator('k8s-zone-hostnames.broker')).status).toMatchObject({ selected: 1 });
+  });
+
+  test('the example on the page of HostnameGenerator, created where it says -> names a service', async () => {
+    const file = new URL('../../../docs/kinds/examples/hostnamegenerators.yaml', import.meta.url);
+    const example = parse(readFileSync(file, 'utf8')) as HostnameGenerator;
+    const { home, broker, create, get, settle, pass } = await member();
+    const byName =
+      '{ match: [{ type: InternalVIP, port: 80, protocol: http }], destination: { type: Regular, endpoints: [{ address: 10.0.0.1 }] } }';
+    await create(externalService(byName, { name: 'payments' }));
+    // A home would take it too, where it does not count: the namespace of the clusterset is only at the broker.
+    const at = example.metadata.namespace === namespace ? home : broker;
+    await settle(at.admin.create(hostnameGeneratorType, example));
+    await pass();
+    expect((await get('payments')).status?.vips).toMatchObject([{ hostname: 'payments.svc.meshext.local' }]);
   });
 
   test('secrets of the broker -> copied only if the resource says so; contents never in a log or a status', async () => {

@@ -26,6 +26,7 @@ import { dnsCertificates } from '../dns-certificates.ts';
 import { type Home, startHome } from '../home.ts';
 import { type Resolver, startResolver } from '../resolver.ts';
 import { type CutTransport, cutTransport } from './cut-transport.ts';
+import { startDemoExternal } from './external.ts';
 import type { DemoRange } from './range.ts';
 import type { DemoCluster } from './samples.ts';
 
@@ -122,14 +123,16 @@ export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: 
   );
   deps.parts.add(`${cluster.id}: link to the broker`, () => brokerLink.close());
   const metrics = createPartMetrics('agent');
+  const brokerClient = createClient(brokerLink, { world: deps.world, userAgent: 'portolan-agent' });
   const agent = createAgent({
     ...{ world: deps.world, log: deps.log, metrics },
     home: client,
-    broker: createClient(brokerLink, { world: deps.world, userAgent: 'portolan-agent' }),
+    broker: brokerClient,
     membership,
   });
   agent.start();
   deps.parts.add(`${cluster.id}: agent`, () => agent.stop());
+  startDemoExternal(deps, { home: client, broker: brokerClient, membership });
   const state = (): AgentRoleState => ({
     ...{ kind: 'leading', clusterId: cluster.id, clusterset: demoClusterSet },
     ...(brokerLink.isCut() ? { brokerProblem: 'the way to the broker is cut' } : {}),

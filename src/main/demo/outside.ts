@@ -8,8 +8,7 @@ import { type MeshExternalService, meshExternalServiceType } from '../../externa
 import type { Client } from '../../kube/client/client.ts';
 import { externalNamespace, systemNamespace } from '../../kube/objects/ours.ts';
 import { secretType } from '../../kube/objects/secret.ts';
-import { startExternal } from '../external.ts';
-import { type DemoDeps, demoClusterSet, makeCertificates, type RunningCluster } from './clusterset.ts';
+import { type DemoDeps, makeCertificates, type RunningCluster } from './clusterset.ts';
 import type { DemoRange } from './range.ts';
 
 export interface DemoOutside {
@@ -27,17 +26,10 @@ const lookMs = 50;
 
 export async function startOutside(
   deps: DemoDeps,
-  { cluster, client }: RunningCluster,
+  { client }: RunningCluster,
   { external }: DemoRange,
 ): Promise<DemoOutside> {
-  const { world, log, parts } = deps;
   const { port, authority } = await startBank(deps);
-  const place = { clusterset: demoClusterSet, clusterId: cluster.id };
-  const part = startExternal({
-    ...{ world, log, home: client, membership: () => place },
-    whenMembershipKnown: async () => {},
-  });
-  parts.add(`${cluster.id}: external services`, () => part.stop());
   await client.create(secretType, {
     apiVersion: 'v1',
     kind: 'Secret',
