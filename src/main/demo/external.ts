@@ -1,20 +1,28 @@
 // External services in a cluster of the demo: the parts that every agent runs for them, those made at the broker included.
 
+import type { Log } from '../../base/log.ts';
+import type { Parts } from '../../base/parts.ts';
+import type { World } from '../../base/world.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import { runBrokerCopies } from '../../external/controllers/broker-copies.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { startExternal } from '../external.ts';
-import type { DemoDeps } from './clusterset.ts';
 
-export interface DemoMemberClients {
+interface DemoExternalDeps {
+  readonly world: World;
+  readonly log: Log;
+  readonly parts: Parts;
+}
+
+interface DemoMemberClients {
   readonly home: Client;
   readonly broker: Client;
   readonly membership: Pick<MembershipRecord, 'clusterset' | 'clusterId'>;
 }
 
 export function startDemoExternal(
-  { world, log, parts }: Pick<DemoDeps, 'world' | 'log' | 'parts'>,
+  { world, log, parts }: DemoExternalDeps,
   { home, broker, membership }: DemoMemberClients,
 ): void {
   const { clusterset, clusterId: cluster } = membership;
