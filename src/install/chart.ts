@@ -5,6 +5,7 @@ import { clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/clus
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
+import { admissionSince, isAdmission } from './admission.ts';
 import { type Gated, templateCondition } from './gate.ts';
 import { formerDefaultImage, pinnedPattern } from './image.ts';
 import { commonObjects, gatedByPart, isRight, secretNamespaces } from './objects.ts';
@@ -118,6 +119,7 @@ function textsOf(objects: readonly Gated[], stringify: Stringify): string {
     const text = `---\n${expressions(templateText(manifest, stringify))}`;
     const conditions = [
       ...(isRight(manifest) ? [] : ['(not .Values.rightsOnly)']),
+      ...(isAdmission(manifest) ? [`(semverCompare ">=${admissionSince}-0" .Capabilities.KubeVersion.Version)`] : []),
       ...(gate === undefined ? [] : [`(${templateCondition(gate)})`]),
     ];
     const condition = conditions.length > 1 ? `and ${conditions.join(' ')}` : conditions[0];

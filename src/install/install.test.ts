@@ -335,6 +335,20 @@ describe('install: what clusters ask for', () => {
   });
 });
 
+describe('install: admission', () => {
+  const policies = (values: Values) =>
+    objectsOf(values)
+      .map(({ type }) => type.kind)
+      .filter((kind) => kind.startsWith('ValidatingAdmissionPolicy'));
+
+  test('external services outside the system namespace -> a policy that refuses them, in every installation [004-02]', () => {
+    for (const values of [defaultValues, { ...defaultValues, rightsOnly: true }])
+      expect(policies(values)).toEqual(['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding']);
+    const chart = readFileSync(join(deploy, 'chart/templates/common.yaml'), 'utf8');
+    expect(chart).toContain('if (semverCompare ">=1.30-0" .Capabilities.KubeVersion.Version)');
+  });
+});
+
 describe('install: serviceMonitor', () => {
   const kinds = (values: Values) => objectsOf(values).filter(({ type }) => type.kind === 'ServiceMonitor');
 

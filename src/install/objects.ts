@@ -6,6 +6,7 @@ import { namespaceType } from '../kube/objects/namespace.ts';
 import { externalNamespace, peeringNamespace, systemNamespace, xdsNamespace } from '../kube/objects/ours.ts';
 import { rbacGroup, serviceAccountType } from '../kube/objects/rbac.ts';
 import { resourceQuotaType } from '../kube/objects/resource-quota.ts';
+import { admissionObjects, isAdmission } from './admission.ts';
 import { type Gated, isOpen } from './gate.ts';
 import { namespaceRoles } from './namespace-roles.ts';
 import { partsOf } from './parts.ts';
@@ -15,7 +16,7 @@ import { objectsOfPart } from './workload.ts';
 /** Namespaces of Secrets: nothing runs there. */
 export const secretNamespaces: readonly string[] = [externalNamespace, peeringNamespace, xdsNamespace];
 
-/** Objects that every installation has: namespaces, the account of those who ask parts, roles of people, room for important Pods. */
+/** Objects that every installation has: namespaces, the account of those who ask parts, roles of people, admission, room for important Pods. */
 export function commonObjects(): Manifest[] {
   return [
     // The proxies use the network of their nodes, which stricter levels forbid.
@@ -27,6 +28,7 @@ export function commonObjects(): Manifest[] {
     ...secretNamespaces.map((name) => manifest(namespaceType, { name }, {})),
     manifest(serviceAccountType, ticketAccount, {}),
     ...namespaceRoles(),
+    ...admissionObjects(),
     criticalPods(),
   ];
 }
@@ -61,7 +63,9 @@ export function objectsOf(values: Values): Manifest[] {
   return values.rightsOnly ? objects.filter(isRight) : objects;
 }
 
-/** Whether it is there with `rightsOnly` too: a namespace, an account or its rights. */
+/** Whether it is there with `rightsOnly` too: a namespace, an account or its rights, admission. */
 export function isRight({ type }: Manifest): boolean {
-  return type.group === rbacGroup || type.kind === 'Namespace' || type.kind === 'ServiceAccount';
+  return (
+    type.group === rbacGroup || isAdmission({ type }) || type.kind === 'Namespace' || type.kind === 'ServiceAccount'
+  );
 }

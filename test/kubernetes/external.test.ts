@@ -51,7 +51,6 @@ destination:
 /** Fields of the errors above. */
 const faults = [
   'spec.match[0].value',
-  'spec.match[1].protocol',
   'spec.match[2].value',
   'spec.match[3].value',
   'spec.destination.extension',
@@ -127,6 +126,34 @@ describe('external services on Kubernetes', () => {
     expect(get('mes', 'lost').status?.vips?.[0]?.ip).toMatch(/^242\./);
     expect(get('mes', 'faulty').status?.vips ?? []).toEqual([]);
     expect(get('mes', 'good').metadata.resourceVersion).toBe(before);
+  });
+
+  test('another namespace -> refused by the installed policy; the namespace of a clusterset -> accepted', async () => {
+    const spec = '{ match: [{ type: IP, value: 10.0.0.9, port: 80 }] }';
+    const at = (namespace: string) => {
+      const one = asApplied(externalService(spec, { name: 'elsewhere' }));
+      return JSON.stringify({ ...one, metadata: { ...one.metadata, namespace } });
+    };
+    const refusal = () => {
+      try {
+        return home.kubectl('create -f -', at('default'));
+      } catch (error) {
+        return String(error);
+      }
+    };
+    // A new policy takes the API server a moment.
+    await expect.poll(refusal, patient).toContain('only accepted in namespace portolan-system, or at a broker');
+    for (const [name, label] of [
+      ['prod', 'prod'],
+      ['prod-m-east', 'prod'],
+    ] as const)
+      home.apply({
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name, labels: { 'portolan.dev/clusterset': label } },
+      });
+    expect(home.kubectl('create -f -', at('prod'))).toContain('created');
+    expect(() => home.kubectl('create -f -', at('prod-m-east'))).toThrow('only accepted in namespace');
   });
 
   test("a peer's service that loses its name -> a condition that names the winner", async () => {

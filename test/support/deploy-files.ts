@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { version } from '../../src/base/version.ts';
 import { deployManifests } from '../../src/clusterset/membership/deploy-manifests.ts';
+import { isAdmission } from '../../src/install/admission.ts';
 import { chartFiles } from '../../src/install/chart.ts';
 import { dashboardJson } from '../../src/install/monitoring/dashboard-json.ts';
 import { dashboards } from '../../src/install/monitoring/dashboards.ts';
@@ -63,19 +64,23 @@ function units(): [string, string][] {
 /** The definitions, as kustomize finds them from a folder of deploy/kustomize. */
 const definitionsBase = '../../crds';
 
-/** A base with the parts that are on by default, their rights alone, and a component for each of the other parts. */
+/** A base with the parts that are on by default, their rights alone, and a component for each of the other parts and for admission. */
 function kustomize(): [string, string][] {
   const parts = [...objectsByPart(defaultValues)];
   const inBase = parts.filter(([name]) => defaultValues[name].enabled);
   const optional = parts.filter(([name]) => !defaultValues[name].enabled);
-  const rights = [...commonObjects(), ...inBase.flatMap(([, objects]) => objects)].filter(isRight);
+  const common = commonObjects().filter((one) => !isAdmission(one));
+  const rights = [...common, ...inBase.flatMap(([, objects]) => objects)].filter(isRight);
   const base = [definitionsBase, 'common.yaml', ...inBase.map(([name]) => `${name}.yaml`)];
   const definitions = definitionFiles().map(([name]) => name);
   return [
     // Without the ending .yaml, so that it is taken for no definition by those who read the folder.
     ['crds/Kustomization', kustomization({ kind: 'Kustomization', resources: definitions })],
     ['kustomize/base/kustomization.yaml', kustomization({ kind: 'Kustomization', resources: base })],
-    ['kustomize/base/common.yaml', generated + stream([...commonObjects()])],
+    ['kustomize/base/common.yaml', generated + stream(common)],
+    // Not in the base: the oldest Kubernetes that works does not serve it.
+    ['kustomize/admission/kustomization.yaml', kustomization({ kind: 'Component', resources: ['admission.yaml'] })],
+    ['kustomize/admission/admission.yaml', generated + stream(commonObjects().filter(isAdmission))],
     ...inBase.map(([name, objects]): [string, string] => [`kustomize/base/${name}.yaml`, generated + stream(objects)]),
     [
       'kustomize/rights/kustomization.yaml',

@@ -6,10 +6,12 @@ import {
   clusterIdProperty,
   clusterPropertyType,
 } from '../../clusterset/kinds/cluster-property.ts';
+import { isAdmission } from '../../install/admission.ts';
 import { objectsOf } from '../../install/objects.ts';
 import { type Values, valueProblems } from '../../install/values.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { isServed } from '../../kube/client/discovery.ts';
 import { isForbidden } from '../../kube/objects/api-error.ts';
 import { configMapType } from '../../kube/objects/config-map.ts';
 import type { Manifest } from '../../kube/objects/manifest.ts';
@@ -34,8 +36,15 @@ export async function planInstallation(
   const record = await readRecord(client).catch(ifForbidden);
   const given = await readGiven(deps, request.flags, record?.values);
   const values = withClusterId(given, request.clusterId);
-  const objects = objectsFor(values);
+  const objects = await withoutUnserved(client, objectsFor(values));
   return { values, objects, obsolete: obsoleteObjects(record, objects), record: recordManifest(given, objects) };
+}
+
+/** Admission needs a later Kubernetes than the rest, and the embedded home has the same rules without it. */
+async function withoutUnserved(client: Client, objects: readonly Manifest[]): Promise<Manifest[]> {
+  const first = objects.find(isAdmission);
+  const isKept = first === undefined || (await isServed(client, first.type));
+  return objects.filter((one) => isKept || !isAdmission(one));
 }
 
 /** The id that the cluster joined with; undefined if it has not. */
