@@ -4,6 +4,7 @@
 
 import type { EtcdAccess } from '../base/etcd.ts';
 import { errorText, type Log } from '../base/log.ts';
+import type { LookUp } from '../base/net/followed-names.ts';
 import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
 import type { FederationTable } from '../catalog/federation/federation-table.ts';
@@ -13,7 +14,7 @@ import { defaultSourceOption } from '../dns/message/wire.ts';
 import type { Federation } from '../federation/kinds/federation.ts';
 import { publishFederation } from '../federation/public/follow.ts';
 import type { DnsConnection } from '../federation/public/rfc2136.ts';
-import { BalancerNames, type LookUp } from '../federation/records/balancer-names.ts';
+import { BalancerNames } from '../federation/records/balancer-names.ts';
 import { attachFederation, type FederationAttachment } from '../federation/records/broker-records.ts';
 import { runFederationRecords } from '../federation/records/controller.ts';
 import { EtcdRecords } from '../federation/records/etcd-records.ts';

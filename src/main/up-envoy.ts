@@ -6,6 +6,7 @@ import { access, constants } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 import { errorText, type Log } from '../base/log.ts';
 import { Parts } from '../base/parts.ts';
+import { createSystemLookUp } from '../base/real/look-up.ts';
 import { createPartMetrics } from '../base/real/process-metrics.ts';
 import { sleep, type Timer, type World } from '../base/world.ts';
 import type { Credentials } from '../base/x509/certificates.ts';
@@ -20,6 +21,7 @@ import { findClusterId } from '../xds/identity/cluster-id.ts';
 import { bootstrapFile, identityFile, identityText, lifeOf, renewAtMs } from '../xds/identity/proxy-files.ts';
 import { ingressPort } from '../xds/ingress/generate.ts';
 import { virtualPort } from '../xds/virtual-listener.ts';
+import { ownAddresses } from './ground/own-names.ts';
 import { startXdsRole } from './xds.ts';
 import { startXdsAdmin } from './xds-admin.ts';
 
@@ -68,6 +70,8 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
     socket: { path: join(directory, 'xds.sock'), mode: 0o660 },
     ports: { virtual: virtualPort, ingress: ingressPort, ...(options.outbound && { outbound: options.outbound }) },
     boundTo: options.boundTo,
+    lookUp: createSystemLookUp(),
+    own: { ranges: [], hosts: ownAddresses() },
     plugins: options.plugins,
   });
   parts.add('xds', () => role.stop());

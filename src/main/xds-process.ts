@@ -1,6 +1,7 @@
 // The process of `portolan xds`: from flags to a running discovery server, its admin endpoint, and its end.
 
 import { createRealHost } from '../base/real/host.ts';
+import { createSystemLookUp } from '../base/real/look-up.ts';
 import { createPartMetrics } from '../base/real/process-metrics.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { parseListen, parseMode } from '../cli/roles/options.ts';
@@ -9,6 +10,7 @@ import { loadPlugins } from '../external/plugins/edge/load.ts';
 import { createClient } from '../kube/client/client.ts';
 import { findHome } from '../kube/client/kubeconfig.ts';
 import { requireClusterId } from '../xds/identity/cluster-id.ts';
+import { ownAddresses, serverHost } from './ground/own-names.ts';
 import { processLog, untilStopped, whenHomeAnswers, withParts } from './process.ts';
 import { startXdsRole } from './xds.ts';
 import { startXdsAdmin } from './xds-admin.ts';
@@ -34,6 +36,8 @@ export async function runXds(flags: XdsFlags): Promise<void> {
       ...(flags.listen === 'none' ? {} : { listen: parseListen(flags.listen) }),
       ...(flags.socket === undefined ? {} : { socket: { path: flags.socket, mode } }),
       hosts: flags.host,
+      lookUp: createSystemLookUp(),
+      own: { ranges: flags.ownRange, hosts: [serverHost(access.server), ...ownAddresses()] },
       plugins: await loadPlugins(flags.plugin),
       ports: { virtual: Number(flags.virtualPort), ingress: Number(flags.ingressPort) },
     });

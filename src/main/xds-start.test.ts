@@ -60,6 +60,7 @@ test('xds: the home is away when it starts -> it waits for it, and serves', asyn
   });
   const role = await startXdsRole({
     ...{ world: createRealWorld(), log: silentLog, metrics: createMetrics(), home: away, namespace, cluster },
+    lookUp: async () => ({ addresses: [], ttlSeconds: 300 }),
     ...{ hosts: [], listen: { host: '127.0.0.1', port: 0 }, ports: { virtual: 15_003, ingress: 15_443 } },
   });
   closing.push(() => role.stop());
@@ -77,6 +78,7 @@ test('xds: the home has not been read yet -> Unavailable, so that no proxy loses
   closing.push(() => rm(folder, { recursive: true }));
   const role = await startXdsRole({
     ...{ world: createRealWorld(), log: silentLog, metrics: createMetrics(), home: waiting, namespace, cluster },
+    lookUp: async () => ({ addresses: [], ttlSeconds: 300 }),
     ...{
       hosts: [],
       socket: { path: join(folder, 'xds.sock'), mode: 0o660 },

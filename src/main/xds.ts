@@ -7,6 +7,7 @@ import { codes } from '../base/grpc/status.ts';
 import { serveGrpc } from '../base/grpc/transport-server.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import type { LookUp } from '../base/net/followed-names.ts';
 import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
 import { certificateFacts } from '../base/x509/certificates.ts';
@@ -25,6 +26,7 @@ import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
 import { externalNamespace, proxyTokenAudience, xdsRootsName } from '../kube/objects/ours.ts';
 import { partLabel, partState } from '../kube/objects/part-lease.ts';
+import type { OwnGround } from '../peering/rules/link-config.ts';
 import { anyAddress } from '../xds/bodies.ts';
 import {
   certifyProxy,
@@ -51,6 +53,8 @@ import { complaintsAnnotation, complaintsIn, formatComplaints } from '../xds/sta
 import type { Complaint } from '../xds/status/verdicts.ts';
 import { virtualListener } from '../xds/virtual-listener.ts';
 import { WithheldBook } from '../xds/withheld.ts';
+import { followOwnGround } from './ground/own-ground.ts';
+import { ownZones } from './ground/own-names.ts';
 import { nodeName, whenHomeAnswers } from './process.ts';
 
 export interface XdsRoleOptions {
@@ -75,6 +79,10 @@ export interface XdsRoleOptions {
   readonly ports: { readonly virtual: number; readonly ingress: number; readonly outbound?: OutboundPorts };
   /** The sidecar listens on this address alone, and on those of peers' services: nothing redirects connections to it. */
   readonly boundTo?: string;
+  /** Looks up the names that peers give as their ingress. */
+  readonly lookUp: LookUp;
+  /** Addresses of this cluster beside those that its home knows: no name of a peer may lead there. */
+  readonly own?: Pick<OwnGround, 'ranges' | 'hosts'>;
   /** Plugins of external services; the built-in ones when absent. */
   readonly plugins?: Plugins;
   /** How long a renewed certificate of a proxy lasts. */
@@ -128,10 +136,16 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
     parts.add('secrets of external services', () => externalSecrets.stop());
     const mesh = startMeshSource({ ...common, namespace, secretsNamespace, secrets });
     const peering = { ...common, namespace, secretsNamespace, secrets, mesh, withheld };
+    const own = { zones: ownZones, ranges: options.own?.ranges ?? [], hosts: options.own?.hosts ?? [] };
+    const ground = followOwnGround({ world, log, home, ...own, onChanged: () => peers.groundChanged() });
+    parts.add('own ground', () => ground.stop());
+    const { lookUp } = options;
+    const isBound = options.boundTo !== undefined;
+    const peers = startPeersSource({ ...peering, isBound, lookUp, ground: () => ground.current() });
     const sources: XdsSource[] = [
       clusterset,
       mesh,
-      startPeersSource({ ...peering, isBound: options.boundTo !== undefined }),
+      { ...peers, whenSynced: () => ground.whenRead().then(() => peers.whenSynced()) },
       startExternalSource({
         ...{ ...common, namespace, secrets: externalSecrets, cluster, plugins: options.plugins ?? builtinPlugins },
         ...{ ports: options.ports.outbound ?? defaultOutboundPorts, otherPorts: [options.ports.virtual] },

@@ -11,6 +11,7 @@ import { endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { type Secret, secretType } from '../../src/kube/objects/secret.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
 import { type PeeringRole, startPeeringRole } from '../../src/main/peering/peering.ts';
+import type { XdsRoleOptions } from '../../src/main/xds.ts';
 import { peerType } from '../../src/peering/kinds/peer.ts';
 import { peerExportType } from '../../src/peering/kinds/peer-export.ts';
 import { certificateSecret } from '../../src/peering/kinds/secrets.ts';
@@ -31,9 +32,15 @@ export function openNamespace(): XdsNamespace {
   return inside;
 }
 
-export async function serve(inside: XdsNamespace, cluster: string, home?: Client): Promise<XdsTest> {
+export async function serve(
+  inside: XdsNamespace,
+  cluster: string,
+  home?: Client,
+  changes: Partial<XdsRoleOptions> = {},
+): Promise<XdsTest> {
   const ports = { virtual: virtualPort, ingress: 15_443 };
-  const xds = await startXdsTest({ ports, cluster, listen: { host: inside.outside, port: 0 }, ...(home && { home }) });
+  const listen = { host: inside.outside, port: 0 };
+  const xds = await startXdsTest({ ports, cluster, listen, ...(home && { home }), ...changes });
   closing.push(() => xds.stop());
   chmodSync(xds.folder, 0o755);
   return xds;

@@ -52,6 +52,7 @@ export async function startXdsTest(changes: Partial<XdsRoleOptions> = {}): Promi
     hosts: [],
     socket: { path: socket, mode: 0o660 },
     ports: { virtual: 15_003, ingress: 15_443 },
+    lookUp: async () => ({ addresses: [], ttlSeconds: 300 }),
     ...changes,
     listen: { host: changes.listen?.host ?? '127.0.0.1', port },
   });

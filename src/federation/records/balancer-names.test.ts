@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { silentLog } from '../../base/log.ts';
+import type { LookUp } from '../../base/net/followed-names.ts';
 import { FederationTable } from '../../catalog/federation/federation-table.ts';
 import { NameTable } from '../../catalog/names/name-table.ts';
 import { parseShardRecord } from '../rules/record.ts';
-import { BalancerNames, type LookUp } from './balancer-names.ts';
+import { BalancerNames } from './balancer-names.ts';
 
 const key = { federation: 'f', namespace: 'shop', service: 'web', cluster: 'east' };
 

@@ -3,6 +3,7 @@
 // looked up, the addresses it had stay.
 
 import type { Log } from '../../base/log.ts';
+import { type LookUp, refreshSeconds } from '../../base/net/followed-names.ts';
 import { parseRange } from '../../base/net/ip.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { readAddressRules } from '../../clusterset/rules/address-translation.ts';
@@ -14,8 +15,6 @@ import {
   type ShardRecord,
   type ShardSeen,
 } from '../rules/record.ts';
-
-export type LookUp = (host: string) => Promise<{ readonly addresses: readonly string[]; readonly ttlSeconds: number }>;
 
 export interface BalancerNamesOptions {
   readonly sink: FederationSink;
@@ -38,8 +37,6 @@ function usable(addresses: readonly string[], { hostnameRules }: ShardRecord): s
   const rules = readAddressRules(virtual, hostnameRules?.allowedRanges);
   return addresses.filter((address) => refusal(address, rules) === undefined);
 }
-
-const refreshSeconds = { min: 5, max: 300 };
 
 export class BalancerNames implements FederationSink {
   readonly #options: BalancerNamesOptions;

@@ -11,8 +11,8 @@ import type { PeeringFlags } from '../../cli/roles/peering.ts';
 import { createClient } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
 import type { PeerVersion } from '../../peering/kinds/peer.ts';
+import { ownAddresses, ownZones, serverHost } from '../ground/own-names.ts';
 import { processLog, untilStopped, withParts } from '../process.ts';
-import { ownAddresses, ownZones } from './own-names.ts';
 import { startPeeringRole } from './peering.ts';
 import { startPeeringAdmin } from './peering-admin.ts';
 
@@ -39,7 +39,7 @@ export async function runPeering(flags: PeeringFlags): Promise<void> {
       own: {
         zones: [...ownZones, ...flags.zone],
         ranges: [...flags.ownRange, ...(flags.addressRange ?? [])],
-        hosts: [new URL(access.server).hostname.replace(/^\[|\]$/g, ''), ...ownAddresses()],
+        hosts: [serverHost(access.server), ...ownAddresses()],
       },
       versions: parseVersions(flags.versions),
       addressRanges: flags.addressRange,

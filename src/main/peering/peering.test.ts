@@ -24,8 +24,8 @@ import { meshCardName } from '../../peering/rules/peer-introduction.ts';
 import { type MemoryHome, memoryHome, namespace, startMesh } from '../../peering/testing/edge/memory-home.ts';
 import { meshOf } from '../../peering/testing/edge/mesh.ts';
 import { eventually } from '../../peering/testing/edge/running-meshes.ts';
+import { followOwnGround } from '../ground/own-ground.ts';
 import { startPeeringRole } from './peering.ts';
-import { followOwnGround } from './peering-ground.ts';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {

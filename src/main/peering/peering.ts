@@ -21,8 +21,8 @@ import { type Peering, startPeering } from '../../peering/peering.ts';
 import type { OwnGround } from '../../peering/rules/link-config.ts';
 import { cardSecretsKey, meshCardData, meshCardName } from '../../peering/rules/peer-introduction.ts';
 import { openIdentity } from '../../peering/trust/identity.ts';
+import { followOwnGround } from '../ground/own-ground.ts';
 import { nodeName } from '../process.ts';
-import { followOwnGround } from './peering-ground.ts';
 
 export interface PeeringRoleOptions {
   readonly world: World;

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { type IpRange, parseRange } from '../../base/net/ip.ts';
 import { specialRanges } from '../../base/net/special-ranges.ts';
 import { serviceOf } from '../testing/services.ts';
-import { type IngressBounds, whyNotIngress } from './ingress-address.ts';
+import { type IngressBounds, whyNotFound, whyNotIngress } from './ingress-address.ts';
 import { validateSharedService } from './shared-service.ts';
 
 const bounds: IngressBounds = {
@@ -74,6 +74,20 @@ test.each([
 ])('ingress: %s, which the Peer allows -> taken', (address, allowed) => {
   expect(whyNotIngress(address, bounds)).toBeDefined();
   expect(whyNotIngress(address, { ...bounds, allowed })).toBeUndefined();
+});
+
+test.each<[string, string, string[], string | undefined]>([
+  ['ingress.acme.example', '192.0.2.1', [], undefined],
+  ['127.0.0.1.nip.io', '127.0.0.1', [], 'special address'],
+  ['ingress.acme.example', '10.96.0.1', [], 'range of this cluster'],
+  ['ingress.acme.example', '::ffff:10.96.0.1', [], 'range of this cluster'],
+  ['ingress.acme.example', '10.96.0.1', ['10.96.0.0/12'], undefined],
+  ['ingress.ACME.example.', '127.0.0.1', ['acme.example'], undefined],
+  ['ingress.acme.example', '127.0.0.1', ['other.example'], 'special address'],
+])('ingress: %s leads to %s, the Peer allows %j -> %s', (name, address, allowed, why) => {
+  const found = whyNotFound(name, address, { ...bounds, allowed });
+  if (why === undefined) expect(found).toBeUndefined();
+  else expect(found).toContain(why);
 });
 
 test.each<[string, string[], string | undefined]>([

@@ -15,6 +15,19 @@ export interface IngressBounds {
   readonly ownHosts: readonly string[];
 }
 
+/** The bounds of one peer, with the zones, ranges and hosts of this cluster. */
+export function ingressBoundsOf(
+  allowed: readonly string[] | undefined,
+  own: { readonly zones: readonly string[]; readonly ranges: readonly string[]; readonly hosts: readonly string[] },
+): IngressBounds {
+  return {
+    allowed: allowed ?? [],
+    ownZones: own.zones,
+    ownRanges: own.ranges.map(parseRange).filter((range) => range !== undefined),
+    ownHosts: own.hosts,
+  };
+}
+
 /** RFC 6761 and later: names that mean another host to each machine that asks, or none. */
 const localSuffixes = ['localhost', 'local', 'internal', 'svc', 'invalid', 'onion', 'arpa', 'lan', 'home'];
 
@@ -24,6 +37,12 @@ export function whyNotIngress(address: string, bounds: IngressBounds): string | 
   return ip === undefined
     ? whyNotName(address.toLowerCase().replace(/\.$/, ''), bounds)
     : whyNotIp(ip, address, bounds);
+}
+
+/** The same for an address that was found under a name; a domain that the Peer allows may lead anywhere. */
+export function whyNotFound(name: string, address: string, bounds: IngressBounds): string | undefined {
+  if (bounds.allowed.some((domain) => isDnsUnder(name.toLowerCase().replace(/\.$/, ''), domain))) return undefined;
+  return whyNotIngress(address, bounds);
 }
 
 function whyNotIp(ip: Ip, address: string, { allowed, ownRanges, ownHosts }: IngressBounds): string | undefined {

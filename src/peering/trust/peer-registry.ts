@@ -2,9 +2,9 @@
 // peer that changed, whatever changed about it.
 
 import { createHash, X509Certificate } from 'node:crypto';
-import { parseRange } from '../../base/net/ip.ts';
 import type { InformerReader } from '../../kube/controller/informer.ts';
 import type { Secret } from '../../kube/objects/secret.ts';
+import { ingressBoundsOf } from '../kinds/ingress-address.ts';
 import {
   isAccepted,
   type Peer,
@@ -286,12 +286,7 @@ function boundsOf(spec: PeerSpec, own: OwnGround): ClaimBounds {
     allowedDomains: spec.allowedDomains ?? [],
     ownZones: own.zones,
     trustDomains: [spec.trust.domain, ...(spec.trust.workloadDomains ?? [])],
-    ingress: {
-      allowed: spec.allowedIngress ?? [],
-      ownZones: own.zones,
-      ownRanges: own.ranges.map(parseRange).filter((range) => range !== undefined),
-      ownHosts: own.hosts,
-    },
+    ingress: ingressBoundsOf(spec.allowedIngress, own),
   };
 }
 

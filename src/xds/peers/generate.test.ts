@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { PeerService } from '../../peering/kinds/peer-service.ts';
 import { at } from '../testing/resources.ts';
 import { makeEntry } from '../view/entry.ts';
-import { identityResource, peerServiceResources, trustResource } from './generate.ts';
+import { type FoundAddresses, identityResource, peerServiceResources, trustResource } from './generate.ts';
 
 const service: PeerService = {
   apiVersion: 'portolan.dev/v1alpha1',
@@ -18,6 +18,12 @@ const service: PeerService = {
   status: { ips: ['242.1.0.5'] },
 };
 
+const found: Record<string, FoundAddresses> = {
+  'ingress.acme.example': { kind: 'found', usable: ['192.0.2.7', '192.0.2.8'], whyNot: [] },
+  'loop.acme.example': { kind: 'found', usable: [], whyNot: ['127.0.0.1 is a special address'] },
+  'empty.acme.example': { kind: 'found', usable: [], whyNot: [] },
+};
+
 function outcome(
   changes: Partial<PeerService['spec']>,
   status: PeerService['status'] = { ips: ['242.1.0.5'] },
@@ -28,6 +34,7 @@ function outcome(
     {
       hasTrust: (peer) => peer === 'acme',
       hasIdentity: !isWithoutAuthority,
+      addressesOf: (name) => found[name] ?? { kind: 'unknown' },
     },
   );
 }
@@ -50,10 +57,29 @@ test('peers: a service -> a cluster with SNI, SAN and our certificate, and a lis
   for (const resource of made.resources) expect(makeEntry(resource).any.length).toBeGreaterThan(0);
 });
 
-test('peers: an ingress by name -> STRICT_DNS that holds nobody up', () => {
-  const made = outcome({ endpoints: [{ address: 'ingress.acme.example', port: 443 }] });
+function addressesIn(made: ReturnType<typeof outcome>): unknown {
   if (made.kind !== 'served') throw new Error(made.reason);
-  expect(made.resources[0]!.body).toMatchObject({ type: 'STRICT_DNS', wait_for_warm_on_init: false });
+  const endpoints = made.resources.find(({ type }) => type === 'endpoints');
+  return endpoints && at(endpoints.body, 'endpoints.*.lb_endpoints.*.endpoint.address.socket_address.address');
+}
+
+test('peers: an ingress by name -> the addresses that were found and judged, never a name for Envoy to look up', () => {
+  const named = (...names: string[]) => outcome({ endpoints: names.map((address) => ({ address, port: 443 })) });
+  expect(addressesIn(named('ingress.acme.example'))).toEqual([['192.0.2.7', '192.0.2.8']]);
+  expect(addressesIn(named('loop.acme.example', '192.0.2.9'))).toEqual([['192.0.2.9']]);
+  for (const made of [named('ingress.acme.example'), named('new.acme.example')]) {
+    if (made.kind !== 'served') throw new Error(made.reason);
+    expect(made.resources[0]!.body).toMatchObject({ type: 'EDS' });
+    expect(JSON.stringify(made.resources)).not.toMatch(/DNS|"address":"[a-z]/);
+  }
+});
+
+test('peers: a name that was not looked up yet -> no endpoints are sent, so that proxies keep theirs; nobody is held up', () => {
+  const made = outcome({ endpoints: [{ address: 'new.acme.example', port: 443 }] });
+  expect(addressesIn(made)).toBeUndefined();
+  if (made.kind !== 'served') throw new Error(made.reason);
+  expect(at(made.resources[0]!.body, 'eds_cluster_config.eds_config.initial_fetch_timeout')).toBe('1s');
+  expect(made.resources.map(({ type }) => type)).toContain('listener');
 });
 
 test.each([
@@ -62,6 +88,8 @@ test.each([
   ['no roots of its peer', outcome({ peer: 'other' }), 'no roots are known for peer other'],
   ['refused', outcome({}, { state: 'Refused' }), 'refused'],
   ['no certificates for proxies', outcome({}, undefined, true), 'issues certificates to its proxies'],
+  ['a name that leads to ourselves', outcome({ endpoints: [{ address: 'loop.acme.example', port: 1 }] }), 'special'],
+  ['a name without addresses', outcome({ endpoints: [{ address: 'empty.acme.example', port: 1 }] }), 'no address'],
   ['an SNI of 300 bytes', outcome({ sni: 'x'.repeat(300) }), 'more than 255'],
 ])('peers: %s -> withheld, never dialled unverified', (_, made, reason) => {
   expect(made).toMatchObject({ kind: 'withheld', reason: expect.stringContaining(reason) });

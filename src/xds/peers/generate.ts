@@ -5,7 +5,17 @@ import { isIP } from 'node:net';
 import type { JsonObject } from '../../base/json.ts';
 import { type PeerService, reachOf } from '../../peering/kinds/peer-service.ts';
 import { authoritySecret } from '../../peering/kinds/secrets.ts';
-import { edsCluster, isPort, secretReference, socketAddress, tcpProxy, tls12to13, upstreamTls } from '../bodies.ts';
+import type { SharedEndpoint } from '../../peering/kinds/shared-service.ts';
+import {
+  edsCluster,
+  isPort,
+  overAds,
+  secretReference,
+  socketAddress,
+  tcpProxy,
+  tls12to13,
+  upstreamTls,
+} from '../bodies.ts';
 import type { Cause, XdsResource } from '../resource.ts';
 
 export const identitySecret = 'peering/identity';
@@ -20,10 +30,18 @@ export type PeerOutcome =
   /** Nothing is served rather than something unverified. */
   | { readonly kind: 'withheld'; readonly reason: string };
 
+/** The addresses of an ingress that is a name. */
+export type FoundAddresses =
+  /** It was not looked up yet: proxies keep what they have. */
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'found'; readonly usable: readonly string[]; readonly whyNot: readonly string[] };
+
 export interface PeerOptions {
   readonly hasTrust: (peer: string) => boolean;
   /** Whether proxies are given certificates of their own. */
   readonly hasIdentity: boolean;
+  /** Where a name leads, judged; Envoy is given addresses alone, so that it connects to no other. */
+  readonly addressesOf: (name: string) => FoundAddresses;
   /** The proxy listens on the service's address itself; otherwise the kernel redirects connections to it. */
   readonly isBound?: boolean;
 }
@@ -39,6 +57,8 @@ export function peerServiceResources(service: PeerService, options: PeerOptions)
   if (!hasTrust(peer)) return withheld(`no roots are known for peer ${peer}; set spec.trust of the Peer`);
   if (!hasIdentity)
     return withheld(`this mesh has no authority that issues certificates to its proxies (Secret ${authoritySecret})`);
+  const reached = reachedBy(endpoints, options.addressesOf);
+  if (reached.kind === 'nowhere') return withheld(reached.reason);
   const { name, namespace = '' } = service.metadata;
   const causes: Cause[] = [{ at: 'home', kind: 'PeerService', namespace, name }];
   const cluster = `peer/${name}`;
@@ -46,10 +66,12 @@ export function peerServiceResources(service: PeerService, options: PeerOptions)
     return { type, name: resource, body, causes };
   };
   const tls = { transport_socket: upstreamTls(tlsContext({ peer, sni, sans })) };
-  const assignment = { cluster_name: cluster, endpoints: [{ lb_endpoints: endpoints.map(lbEndpoint) }] };
-  const resources = endpoints.every(({ address }) => isIP(address) !== 0)
-    ? [make('cluster', cluster, { ...edsCluster(cluster), ...tls }), make('endpoints', cluster, assignment)]
-    : [make('cluster', cluster, { ...dnsCluster(cluster, assignment), ...tls })];
+  const isNamed = endpoints.some(({ address }) => isIP(address) === 0);
+  const resources = [make('cluster', cluster, { ...(isNamed ? namedCluster(cluster) : edsCluster(cluster)), ...tls })];
+  if (reached.kind === 'endpoints') {
+    const lb_endpoints = reached.endpoints.map(lbEndpoint);
+    resources.push(make('endpoints', cluster, { cluster_name: cluster, endpoints: [{ lb_endpoints }] }));
+  }
   const ports = [...new Set(endpoints.map(({ port }) => port))].sort((one, other) => one - other);
   for (const ip of ips.filter((text) => isIP(text) !== 0)) {
     for (const port of ports) {
@@ -90,10 +112,35 @@ function lbEndpoint({ address, port }: { readonly address: string; readonly port
   return { endpoint: { address: socketAddress(address, port) } };
 }
 
-// One name that does not resolve must not keep a starting Envoy from its listeners.
-function dnsCluster(name: string, load_assignment: JsonObject): JsonObject {
-  const dns = { type: 'STRICT_DNS', dns_lookup_family: 'V4_PREFERRED', wait_for_warm_on_init: false };
-  return { name, connect_timeout: '5s', ...dns, load_assignment };
+type Reached =
+  | { readonly kind: 'endpoints'; readonly endpoints: readonly SharedEndpoint[] }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'nowhere'; readonly reason: string };
+
+function reachedBy(endpoints: readonly SharedEndpoint[], addressesOf: PeerOptions['addressesOf']): Reached {
+  const reached: SharedEndpoint[] = [];
+  const reasons: string[] = [];
+  let isUnknown = false;
+  for (const { address, port } of endpoints) {
+    if (isIP(address) !== 0) {
+      reached.push({ address, port });
+      continue;
+    }
+    const found = addressesOf(address);
+    if (found.kind === 'unknown') {
+      isUnknown = true;
+      continue;
+    }
+    for (const one of found.usable) reached.push({ address: one, port });
+    if (found.usable.length === 0) reasons.push(`${address}: ${found.whyNot[0] ?? 'the name has no address'}`);
+  }
+  if (reached.length > 0) return { kind: 'endpoints', endpoints: reached };
+  return isUnknown ? { kind: 'unknown' } : { kind: 'nowhere', reason: reasons.join('; ') };
+}
+
+// A name that was not looked up yet must not keep a starting Envoy from its listeners.
+function namedCluster(name: string): JsonObject {
+  return { ...edsCluster(name), eds_cluster_config: { eds_config: { ...overAds, initial_fetch_timeout: '1s' } } };
 }
 
 function tlsContext({ peer, sni, sans }: { peer: string; sni: string; sans: readonly string[] }): JsonObject {

@@ -1,11 +1,13 @@
-// Keeps the resources of peers' services current, for the proxies of their consumers: PeerServices, the roots of their
-// peers, and for each proxy the certificate that it shows to them.
+// Keeps the resources of peers' services current, for the proxies of their consumers: PeerServices, where the names of their
+// ingresses lead, the roots of their peers, and for each proxy the certificate that it shows to them.
 
+import type { LookUp } from '../../base/net/followed-names.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import type { Secret } from '../../kube/objects/secret.ts';
 import { type Peer, peerType } from '../../peering/kinds/peer.ts';
-import { type PeerService, peerServiceType } from '../../peering/kinds/peer-service.ts';
+import { type PeerService, peerServiceType, reachOf } from '../../peering/kinds/peer-service.ts';
 import { proxyIdentity } from '../../peering/kinds/proxy-identity.ts';
+import type { OwnGround } from '../../peering/rules/link-config.ts';
 import type { ProxyIdentity } from '../identity/proxy-identity.ts';
 import { identityResource, peerServiceResources, trustResource } from '../peers/generate.ts';
 import type { Cause, XdsResource } from '../resource.ts';
@@ -13,6 +15,7 @@ import type { ResourceSet } from '../view/resource-set.ts';
 import type { WithheldBook } from '../withheld.ts';
 import { Batch } from './batch.ts';
 import { bundleOf } from './home-secrets.ts';
+import { IngressNames } from './ingress-names.ts';
 import type { MeshSource } from './mesh.ts';
 import { MeshCertificates, ofProxies } from './mesh-certificates.ts';
 import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './source.ts';
@@ -25,12 +28,22 @@ export interface PeersSourceOptions extends SourceOptions {
   readonly mesh: MeshSource;
   readonly withheld: WithheldBook;
   readonly isBound: boolean;
+  readonly lookUp: LookUp;
+  /** Names and addresses of this cluster, to which no peer may lead our proxies. */
+  readonly ground: () => OwnGround;
+}
+
+export interface PeersSource extends XdsSource {
+  /** Where ingresses may lead has to be judged anew. */
+  groundChanged(): void;
 }
 
 /** Certificates that are due are issued anew this often. */
 const renewMs = 3_600_000;
+/** How long the first configuration waits for names. */
+const namesMsMax = 3000;
 
-export function startPeersSource(options: PeersSourceOptions): XdsSource {
+export function startPeersSource(options: PeersSourceOptions): PeersSource {
   const { client, world, book, namespace, secretsNamespace, secrets, mesh, withheld } = options;
   const log = options.log.with({ source: 'peers' });
   const where = { client, world, log, namespace };
@@ -49,6 +62,13 @@ export function startPeersSource(options: PeersSourceOptions): XdsSource {
     const peer = peers.get(`${namespace}/${name}`);
     return peer === undefined ? '' : bundleOf(peer, secrets, secretsNamespace);
   };
+
+  const names = new IngressNames({
+    ...{ world, log, lookUp: options.lookUp, ground: options.ground },
+    onChange: (keys) => {
+      for (const key of keys) batch.add(`service ${key}`);
+    },
+  });
 
   const batch = new Batch(world.timers, (keys) => {
     for (const key of keys) {
@@ -87,9 +107,16 @@ export function startPeersSource(options: PeersSourceOptions): XdsSource {
     const service = services.get(key);
     const [home = '', name = ''] = key.split('/', 2);
     const cause: Cause = { at: 'home', kind: 'PeerService', namespace: home, name };
-    const hasTrust = (peer: string) => bundle(peer) !== '';
+    const peer = service?.spec.peer ?? '';
+    names.follow(key, peer, service === undefined ? [] : reachOf(service).ingress);
     const outcome =
-      service && peerServiceResources(service, { hasTrust, hasIdentity: hasIdentity(), isBound: options.isBound });
+      service &&
+      peerServiceResources(service, {
+        hasTrust: (one) => bundle(one) !== '',
+        hasIdentity: hasIdentity(),
+        isBound: options.isBound,
+        addressesOf: (name) => names.addressesOf(name, peer, peers.get(`${namespace}/${peer}`)?.spec),
+      });
     replaceSafely(book.peers, `service ${key}`, () => (outcome?.kind === 'served' ? outcome.resources : []), log);
     withheld.set(`peers ${key}`, outcome?.kind === 'withheld' ? [{ cause, reason: outcome.reason }] : []);
   }
@@ -113,13 +140,19 @@ export function startPeersSource(options: PeersSourceOptions): XdsSource {
   ];
   const source = sourceOf([services, peers] as unknown as Informer<never>[], () => {
     batch.stop();
+    names.stop();
     timer.cancel();
     for (const off of offs) off();
   });
   return {
     ...source,
+    groundChanged: () => {
+      for (const { metadata } of services.values()) batch.add(`service ${metadata.namespace}/${metadata.name}`);
+    },
     whenSynced: async () => {
       await Promise.all([source.whenSynced(), mesh.whenSynced()]);
+      batch.flush();
+      await names.whenAsked(namesMsMax);
       batch.add('identity');
       batch.flush();
     },

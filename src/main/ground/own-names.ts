@@ -4,6 +4,11 @@ import { networkInterfaces } from 'node:os';
 
 export const ownZones: readonly string[] = ['cluster.local', 'clusterset.local', 'peers.local'];
 
+/** The host of our own API. */
+export function serverHost(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '');
+}
+
 /** A peer's ingress on one of them would be a port of this machine. */
 export function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
