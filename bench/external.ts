@@ -62,7 +62,7 @@ function changes(total: number): { p50: number; p99: number } {
     const { services: touched } = book.set(`s${i}`, externalService(match(i, range), { name: `s${i}` }));
     for (const key of [`s${i}`, ...touched]) {
       book.hold(key, held);
-      book.statusOf(key, held, 0);
+      book.statusOf(key, held, { nowMs: 0, plane: { kind: 'unknown' } });
     }
   };
   for (let i = 0; i < total; i += 1) change(i, rangeOf(i));

@@ -7,6 +7,7 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith, pathOf } from './support/counterparts.ts';
+import { runPortolan } from './support/portolan.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -46,6 +47,15 @@ describeWith(['envoy'], 'demo with Envoy', () => {
 
   test('demo: the external service -> a plain request, TLS to the server outside', () => {
     expect(curl(8443)).toBe('rates of the bank, over TLS\n');
+  });
+
+  test('demo: status and doctor of west -> the external service is ready, because an Envoy has programmed it', async () => {
+    const west = ['--kubeconfig', `${directory}/west/admin.kubeconfig`];
+    const says = async (...args: string[]) => (await runPortolan([...args, ...west])).out;
+    await expect
+      .poll(() => says('status'), { timeout: 20_000, interval: 500 })
+      .toMatch(/^rates\s+Ready\s+rates\.bank\.example$/m);
+    expect(await says('doctor')).not.toMatch(/PTL0904/);
   });
 
   test('demo: Ctrl-C -> the Envoys end too', async () => {

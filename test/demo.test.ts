@@ -234,7 +234,7 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
     const [ip = ''] = dig('west', 'rates.bank.example');
     expect(ip).toMatch(/^127\.\d+\.(19[2-9]|2[012]\d)\./);
     expect(run(find('get meshexternalservices'))).toMatch(
-      new RegExp(`^rates\\s+Regular\\s+True\\s+True\\s+${ip}\\s+rates\\.bank\\.example`, 'm'),
+      new RegExp(`^rates\\s+Regular\\s+True\\s+False\\s+${ip}\\s+rates\\.bank\\.example`, 'm'),
     );
     expect(run(find('explain connection'))).toMatch(/goes to\s+127\.5\.0\.1:\d+ over TLS, verified by CA/);
   });
@@ -266,7 +266,7 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
   test('demo: status -> the peer and the external service beside clusters and services', () => {
     const text = run(find('portolan status'));
     expect(text).toMatch(/^acme\s+Synced\s+1$/m);
-    expect(text).toMatch(/^rates\s+Ready\s+rates\.bank\.example$/m);
+    expect(text, 'no Envoy carries it').toMatch(/^rates\s+NotProgrammed\s+rates\.bank\.example$/m);
   });
 
   test('demo: a backend behind a name -> answers for itself [003-02]', async () => {

@@ -1,6 +1,7 @@
 // Faults of resolvers, authorities, peering, proxies, clocks, certificates and versions.
 
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { meshExternalServiceType } from '../../src/external/kinds/mesh-external-service.ts';
 import { federationType } from '../../src/federation/kinds/federation.ts';
 import { leaseType } from '../../src/kube/objects/lease.ts';
 import type { AnyObject } from '../../src/kube/objects/object.ts';
@@ -20,6 +21,14 @@ const peer = (name: string) => ({
   metadata: { name, namespace: systemNamespace },
   spec: { address: 'peer.example:8008', trust: { domain: 'peer.example', bundle: 'PEM' } },
 });
+
+const rates = {
+  metadata: { name: 'rates', namespace: systemNamespace },
+  spec: {
+    match: [{ type: 'InternalVIP', value: 'rates.bank.example', port: 443, protocol: 'tcp' }],
+    destination: { type: 'Regular', endpoints: [{ address: '10.0.0.1' }] },
+  },
+};
 
 export const partFaults: readonly MadeFault[] = [
   {
@@ -212,10 +221,23 @@ export const partFaults: readonly MadeFault[] = [
     doctorExit: 7,
     ...silentPart('xds'),
   },
+  {
+    fault: 'an external service, and no Envoy has its configuration',
+    code: 'PTL0904',
+    says: /MeshExternalService portolan-system\/rates: NotProgrammed: no Envoy/,
+    doctorExit: 0,
+    conditions: {
+      of: { at: 'home', type: meshExternalServiceType, ref: rates.metadata },
+      are: /Ready=False NotProgrammed/,
+    },
+    ...objectThere('home', meshExternalServiceType, rates, {
+      conditions: [condition('Accepted', 'True', 'Accepted'), condition('Ready', 'False', 'NotProgrammed', 'no Envoy')],
+    }),
+  },
 ];
 
-function condition(type: string, status: string, reason: string): object {
-  return { type, status, reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
+function condition(type: string, status: string, reason: string, message = ''): object {
+  return { type, status, reason, message, lastTransitionTime: '2026-01-01T00:00:00Z' };
 }
 
 function tls(fromMs: number, toMs: number): Pick<MadeFault, 'make' | 'mend'> {

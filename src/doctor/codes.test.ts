@@ -84,6 +84,36 @@ describe('checks', () => {
     expect(found('PTL0901', tried([])).findings).toEqual([]);
   });
 
+  test('external services -> one finding for those of one cause; a warning where there never was an xDS server', () => {
+    const object = (name: string, ...conditions: string[]) => {
+      const read = (text: string) => {
+        const [type, status, reason] = text.split(' ');
+        return { type, status, reason, message: 'why', lastTransitionTime: '2026-01-01T00:00:00Z' };
+      };
+      return { metadata: { name, namespace: 'sys' }, spec: {}, status: { conditions: conditions.map(read) } };
+    };
+    const external = [
+      object('fine', 'Accepted True Accepted', 'Ready True Ready'),
+      object('new'),
+      object('a', 'Accepted True Accepted', 'Ready False NotProgrammed'),
+      object('b', 'Accepted True Accepted', 'Ready False NotProgrammed'),
+      object('elsewhere', 'Accepted False NotVisible', 'Ready False NotAccepted'),
+      object('bad', 'Accepted False Invalid', 'Ready False NotAccepted'),
+      object('old', 'Accepted True Accepted', 'Ready Unknown XdsSilent'),
+    ];
+    const at = (parts: string[]) => {
+      const value = parts.map((part) => ({ part, state: 'reporting' }));
+      const given = { external: { value: external }, parts: { value } } as unknown as Partial<ClusterFacts>;
+      return found('PTL0904', given).findings.map((one) => `${one.severity} ${one.subject}: ${one.message}`);
+    };
+    expect(at([])).toEqual([
+      'error MeshExternalService sys/bad: Invalid: why',
+      'warning 2 MeshExternalServices: sys/a, sys/b: NotProgrammed: why',
+      'warning MeshExternalService sys/old: XdsSilent: why',
+    ]);
+    expect(at(['xds'])).toContain('error 2 MeshExternalServices: sys/a, sys/b: NotProgrammed: why');
+  });
+
   test('a record of a member is not counted -> PTL0306; it is gone -> nothing', () => {
     const refused = [{ cluster: 'east', service: 'shop/huge', why: 'has 1001 ports, more than 1000' }];
     const at = (status: object) => ({ broker: { value: { kind: 'answers', set: status } } }) as Partial<ClusterFacts>;

@@ -269,6 +269,13 @@ export const codes = {
       'The ServiceImport is not ready: nothing in this cluster carries connections to its address, or it has none. Its name resolves, and connections fail. A warning if this cluster has never had a proxy.',
     fix: 'Run portolan proxy on each node; kubectl describe serviceimport NAME shows the condition Ready with the cause.',
   },
+  PTL0904: {
+    title: 'an external service cannot be reached',
+    severity: 'error',
+    means:
+      'The MeshExternalService is not accepted or not ready: it is invalid, a Secret or an address is missing, or no Envoy of this cluster has its configuration. Its name may resolve, and connections fail. A warning if this cluster has never had a portolan xds.',
+    fix: 'kubectl -n portolan-system describe meshexternalservice NAME shows the conditions Accepted and Ready with the cause; portolan xds status shows the Envoys that are connected.',
+  },
 } as const satisfies Record<string, CodeInfo>;
 
 export type Code = keyof typeof codes;

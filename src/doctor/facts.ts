@@ -7,6 +7,7 @@ import type { ServiceExport } from '../clusterset/kinds/service-export.ts';
 import type { ServiceExportPolicy } from '../clusterset/kinds/service-export-policy.ts';
 import type { ServiceImport } from '../clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../clusterset/membership/membership.ts';
+import type { MeshExternalService } from '../external/kinds/mesh-external-service.ts';
 import type { Federation } from '../federation/kinds/federation.ts';
 import type { Readiness } from '../kube/client/readiness.ts';
 import type { EndpointSlice } from '../kube/objects/endpoint-slice.ts';
@@ -93,6 +94,7 @@ export interface ClusterFacts {
   readonly claims: Read<readonly AddressClaim[]>;
   readonly peers: Read<readonly Peer[]>;
   readonly peerExports: Read<readonly PeerExport[]>;
+  readonly external: Read<readonly MeshExternalService[]>;
   readonly certificates: Read<readonly CertificateFacts[]>;
   /** Reads that were refused. */
   readonly forbidden: readonly string[];

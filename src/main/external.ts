@@ -9,11 +9,16 @@ import { clusterSetDefaults } from '../clusterset/kinds/cluster-set.ts';
 import type { MembershipRecord } from '../clusterset/membership/membership.ts';
 import { clusterSetDnsName, readDnsOptions } from '../clusterset/rules/clusterset-dns.ts';
 import { readGround } from '../clusterset/rules/set-ground.ts';
-import { type ExternalGround, runExternalServices } from '../external/controllers/services.ts';
+import {
+  type ExternalGround,
+  type ExternalServicesController,
+  runExternalServices,
+} from '../external/controllers/services.ts';
 import { builtinPlugins } from '../external/plugins/builtin.ts';
 import type { Plugins } from '../external/plugins/plugin.ts';
 import { defaultClusterset } from '../external/rules/visibility.ts';
 import type { Client } from '../kube/client/client.ts';
+import { watchDataPlane } from '../kube/controller/data-plane.ts';
 import { createInformer } from '../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
@@ -46,7 +51,7 @@ export function startExternal(options: ExternalOptions): ExternalPart {
     fieldSelector: `metadata.name=${clusterSetDnsName}`,
   });
   const peers = watchPeerNames({ world, log, home });
-  const controller = runExternalServices({
+  const controller: ExternalServicesController = runExternalServices({
     ...{ world, log, home, namespace: systemNamespace, plugins: options.plugins ?? builtinPlugins },
     place: () => {
       const { clusterset = defaultClusterset, clusterId: cluster = '' } = options.membership() ?? {};
@@ -57,8 +62,10 @@ export function startExternal(options: ExternalOptions): ExternalPart {
     whenKnown: async (signal) => {
       await Promise.all([options.whenMembershipKnown(signal), written.whenSynced(signal), peers.whenSynced(signal)]);
     },
+    plane: () => planes.of('sidecar'),
     ground: () => groundIn(written.get(`${systemNamespace}/${clusterSetDnsName}`)),
   });
+  const planes = watchDataPlane({ ...at, roles: ['sidecar'], onChange: () => controller.planeChanged() });
   const { holderOf } = controller;
   const losses = runPeerNameLosses({ world, log, home, peers, holderOf });
   written.on(() => controller.nudge());
@@ -71,6 +78,7 @@ export function startExternal(options: ExternalOptions): ExternalPart {
   return {
     placeChanged: () => controller.nudge(),
     stop: async () => {
+      planes.stop();
       written.stop();
       peers.stop();
       await losses.stop();

@@ -8,6 +8,7 @@ import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
 import type { Client } from '../kube/client/client.ts';
 import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
+import { redirectsAnnotation } from '../kube/objects/data-plane.ts';
 import { attachProxy } from '../proxy/attach.ts';
 import type { Identify } from '../proxy/connectivity/prober.ts';
 import { openKernelMode } from '../proxy/nft/kernel-mode.ts';
@@ -81,6 +82,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   const whenServing = attachment.whenSynced().then(() => serving.start());
   whenServing.catch((error: unknown) => log.error('serving did not begin', { error }));
   const notReady = () => serving.status().problem || (attachment.hasSynced() ? '' : 'the home was not read yet');
+  let isRedirecting = mode === 'nftables' && (options.redirects ?? []).length > 0;
   const lease = keepPartLease({
     client: home,
     world,
@@ -90,14 +92,20 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
     node,
     mode,
     renewMs: options.leaseRenewMs,
-    extras: () => ({ 'portolan.dev/not-ready': notReady().slice(0, 500) }),
+    extras: () => ({
+      'portolan.dev/not-ready': notReady().slice(0, 500),
+      ...(isRedirecting ? { [redirectsAnnotation]: 'envoy' } : {}),
+    }),
   });
   parts.add('lease', () => lease.stop());
   return {
     state,
     lease,
     setRedirects: (redirects) => {
-      if ('setRedirects' in serving) serving.setRedirects(redirects);
+      if (!('setRedirects' in serving)) return;
+      serving.setRedirects(redirects);
+      if (!isRedirecting) lease.changed();
+      isRedirecting = true;
     },
     whenServing: () => whenServing,
     notReady: () => notReady() || lease.problem(),

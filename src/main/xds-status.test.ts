@@ -5,6 +5,7 @@ import { addImport, startXdsTest, type XdsTest } from '../../test/support/xds.ts
 import { clusters, local, node, type Stream } from '../../test/support/xds-stream.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
+import { type ProgrammedByRole, programmedAnnotation } from '../kube/objects/data-plane.ts';
 import { formatMicroTime, type Lease, leaseType } from '../kube/objects/lease.ts';
 import { namespace } from '../peering/testing/edge/memory-home.ts';
 
@@ -101,6 +102,27 @@ test('xds: a proxy refuses a resource -> a condition on its cause, in status and
     return found?.status === 'True' ? found : undefined;
   });
   expect(mended.reason).toBe('Accepted');
+});
+
+test('xds: a sidecar acknowledges a listener -> the Lease names it within seconds; one that has not, and one that left -> not', async () => {
+  const xds = await start();
+  const programmedIn = async () => {
+    const { items } = await xds.client.list<Lease>(leaseType, { namespace, labelSelector: 'portolan.dev/part=xds' });
+    return JSON.parse(items[0]?.metadata.annotations?.[programmedAnnotation] ?? 'null') as ProgrammedByRole | null;
+  };
+  await until(async () => ((await programmedIn()) === null ? undefined : true));
+  const listeners = { type_url: 'type.googleapis.com/envoy.config.listener.v3.Listener' };
+  const stream = await proxyOf(xds, 'sidecar~east~web');
+  stream.send({ ...node('sidecar~east~web'), ...listeners });
+  const { nonce, type_url } = await stream.next();
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  expect(await programmedIn(), 'sent and not answered').toEqual({});
+  stream.send({ type_url, response_nonce: nonce });
+  const report = await until(async () => (await programmedIn())?.sidecar);
+  expect(report).toEqual({ proxies: 1, since: expect.stringMatching(/^20\d\d-/) });
+  expect((await programmedIn())?.ingress).toBeUndefined();
+  stream.close();
+  await until(async () => ((await programmedIn())?.sidecar === undefined ? true : undefined));
 });
 
 test('xds: a proxy that refuses everything, again and again -> each version once, counted; another proxy is served', async () => {

@@ -23,6 +23,7 @@ import { standForLeader } from '../kube/controller/leader.ts';
 import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
 import { claimedAudiences } from '../kube/objects/admin-ticket.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
+import { formatProgrammed, type ProgrammedByRole, programmedAnnotation } from '../kube/objects/data-plane.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
 import { externalNamespace, proxyTokenAudience, xdsRootsName } from '../kube/objects/ours.ts';
 import { partLabel, partState } from '../kube/objects/part-lease.ts';
@@ -263,10 +264,12 @@ function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; w
     extras: () => ({
       [complaintsAnnotation]: formatComplaints(own()),
       [endingAnnotation]: formatEnding(service.proxies.ending(world.clock.wallMs())),
+      [programmedAnnotation]: formatProgrammed(programmedIn(options)),
     }),
   });
   parts.add('lease', () => lease.stop());
-  const offs = [service.onRefusals(() => lease.changed()), withheld.onChange(() => lease.changed())];
+  const changed = () => lease.changed();
+  const offs = [service.onRefusals(changed), withheld.onChange(changed), service.onProgrammed(changed)];
   parts.add('report', () => {
     for (const off of offs) off();
   });
@@ -296,6 +299,13 @@ function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; w
   });
   parts.add('leader', () => candidate.stop());
   return lease;
+}
+
+function programmedIn({ service, boundTo }: { service: XdsService; boundTo?: string }): ProgrammedByRole {
+  const sidecar = service.proxies.programmed('sidecar');
+  const ingress = service.proxies.programmed('ingress');
+  const bound = boundTo === undefined ? {} : { isBound: true };
+  return { ...(sidecar && { sidecar: { ...sidecar, ...bound } }), ...(ingress && { ingress }) };
 }
 
 function* complaintsOf(service: XdsService, withheld: WithheldBook, nowMs: number): Iterable<Complaint> {

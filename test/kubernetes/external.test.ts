@@ -90,13 +90,13 @@ describe('external services on Kubernetes', () => {
       ]),
     );
 
-  test('a good one -> a virtual IP, its hostname available, ready', async () => {
+  test('a good one -> a virtual IP, its hostname available; not ready before an Envoy has programmed it', async () => {
     home.apply(vip('good'));
     await expect
       .poll(() => conditions('mes', 'good'), patient)
       .toMatchObject({
         Accepted: 'True Accepted',
-        Ready: 'True Ready',
+        Ready: expect.stringMatching(/^False NotProgrammed /),
         HostnamesAvailable: 'True Available',
       });
     const { vips, addresses } = get('mes', 'good').status!;

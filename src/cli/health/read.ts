@@ -23,6 +23,7 @@ import type {
   Read,
   TriedConnection,
 } from '../../doctor/facts.ts';
+import { meshExternalServiceType } from '../../external/kinds/mesh-external-service.ts';
 import { type Federation, federationType } from '../../federation/kinds/federation.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
@@ -106,6 +107,7 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
       claims: await list(addressClaimType),
       peers: await list(peerType),
       peerExports: await list(peerExportType),
+      external: await list(meshExternalServiceType, systemNamespace),
       ...(await askParts(read, client, request)),
       forbidden,
     };
@@ -153,7 +155,7 @@ function unreachable({ world, access }: ReadRequest, why: string): ClusterFacts 
     health: { why },
     ...{ membership: unread, broker: unread, parts: unread, certificates: unread, federations: unread },
     ...{ exports: unread, imports: unread, policies: unread, services: unread, slices: unread, claims: unread },
-    ...{ peers: unread, peerExports: unread, asked: unread, resolvers: unread, connections: unread },
+    ...{ peers: unread, peerExports: unread, external: unread, asked: unread, resolvers: unread, connections: unread },
     forbidden: [],
   };
 }

@@ -49,6 +49,7 @@ export function doctorFacts(
     claims: read(member?.claims),
     peers: read(member?.peers),
     peerExports: read(member?.peerExports),
+    external: read(member?.external),
     certificates: unread,
     forbidden: [],
     asked: unread,

@@ -100,7 +100,8 @@ function readiness(watch: HomeWatch, { status }: MeshExternalService): { standin
   for (const type of ['Accepted', 'Ready']) {
     const condition = conditionOf(status?.conditions, type);
     if (condition === undefined) return { standing: 'unknown', says: 'no agent has looked at it yet' };
-    if (condition.status !== 'True') return { standing: 'failed', says: `${condition.reason}: ${condition.message}` };
+    const says = `${condition.reason}: ${condition.message}`;
+    if (condition.status !== 'True') return { standing: condition.status === 'False' ? 'failed' : 'unknown', says };
   }
   const hasOverlap = (status?.overlaps ?? []).length > 0;
   return hasOverlap ? { standing: 'conflict', says: 'addresses overlap' } : { standing: 'ok', says: 'ready' };

@@ -1,9 +1,10 @@
-// Checks of traffic: proxies and xDS servers report, imports are carried, and connections by their clusterset IPs succeed.
+// Checks of traffic: proxies and xDS servers report, imports and external services are carried, and connections by their clusterset IPs succeed.
 // Pure.
 
 import type { ServiceImport } from '../../clusterset/kinds/service-import.ts';
+import type { MeshExternalService } from '../../external/kinds/mesh-external-service.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
-import { keyOf } from '../../kube/objects/object.ts';
+import { type Condition, type KubernetesObject, keyOf } from '../../kube/objects/object.ts';
 import type { Checks, Found } from '../diagnosis.ts';
 import { type ClusterFacts, each, need } from '../facts.ts';
 import { silentParts } from './clusterset.ts';
@@ -16,38 +17,58 @@ export const trafficChecks: Checks = {
     ),
   PTL0902: (facts) => silentParts(facts, ['proxy', 'xds']),
   PTL0903: notCarried,
+  PTL0904: externalNotReady,
 };
 
-/** Imports of one cause are one finding: without a proxy all of them have it. */
+/** A reason other than Ready beside status True: it works in another way than the policy asks for. */
 function notCarried(facts: ClusterFacts): Found[] {
-  const groups = Map.groupBy(need(facts.imports).filter(isFailing), causeOf);
-  return [...groups].map(([message, group]) => {
-    const { subject, prefix } = namedTogether('ServiceImport', group.map(keyOf));
-    const times = group.flatMap((one) => readyOf(one)?.lastTransitionTime ?? []).sort();
-    return {
-      subject,
-      message: `${prefix}${message}`,
-      since: times[0],
-      ...(message.startsWith('NotCarried') && !hasHadProxy(facts) ? { severity: 'warning' as const } : {}),
-    };
+  const isFailing = (object: ServiceImport) => {
+    const ready = conditionOf(object.status?.conditions, 'Ready');
+    return ready?.status === 'False' || (ready?.status === 'True' && ready.reason !== 'Ready');
+  };
+  const failing = need(facts.imports).filter(isFailing);
+  return byCause('ServiceImport', failing, {
+    conditionOf: ({ status }) => conditionOf(status?.conditions, 'Ready'),
+    isMild: ({ reason }) => reason === 'NotCarried' && !hasHad(facts, 'proxy'),
   });
 }
 
-/** A reason other than Ready beside status True: it works in another way than the policy asks for. */
-function isFailing(object: ServiceImport): boolean {
-  const ready = readyOf(object);
-  return ready?.status === 'False' || (ready?.status === 'True' && ready.reason !== 'Ready');
+function externalNotReady(facts: ClusterFacts): Found[] {
+  const failing = (object: MeshExternalService) =>
+    ['Accepted', 'Ready']
+      .map((type) => conditionOf(object.status?.conditions, type))
+      .find((one) => one !== undefined && one.status !== 'True' && !quiet.has(one.reason));
+  return byCause('MeshExternalService', need(facts.external).filter(failing), {
+    conditionOf: failing,
+    isMild: ({ reason, status }) => status === 'Unknown' || (reason === 'NotProgrammed' && !hasHad(facts, 'xds')),
+  });
 }
 
-function causeOf(object: ServiceImport): string {
-  const { reason, message } = readyOf(object)!;
-  return `${reason}: ${message}`;
+/** Not for this cluster; not judged yet; told by the other condition. */
+const quiet: ReadonlySet<string> = new Set(['NotVisible', 'Pending', 'NotAccepted']);
+
+interface Judged<T> {
+  readonly conditionOf: (object: T) => Condition | undefined;
+  /** Whether it is a warning. */
+  readonly isMild: (condition: Condition) => boolean;
 }
 
-function readyOf({ status }: ServiceImport) {
-  return conditionOf(status?.conditions, 'Ready');
+/** Objects of one cause are one finding: without a proxy all of them have it. */
+function byCause<T extends KubernetesObject>(kind: string, objects: readonly T[], judged: Judged<T>): Found[] {
+  const conditions = new Map(objects.map((object) => [object, judged.conditionOf(object)!]));
+  const groups = Map.groupBy(objects, (object) => {
+    const { reason, message } = conditions.get(object)!;
+    return `${reason}: ${message}`;
+  });
+  return [...groups].map(([message, group]) => {
+    const { subject, prefix } = namedTogether(kind, group.map(keyOf));
+    const times = group.flatMap((one) => conditions.get(one)?.lastTransitionTime ?? []).sort();
+    const isMild = judged.isMild(conditions.get(group[0]!)!);
+    const severity = isMild ? { severity: 'warning' as const } : {};
+    return { subject, message: `${prefix}${message}`, since: times[0], ...severity };
+  });
 }
 
-function hasHadProxy({ parts }: ClusterFacts): boolean {
-  return 'value' in parts && parts.value.some(({ part }) => part === 'proxy');
+function hasHad({ parts }: ClusterFacts, name: string): boolean {
+  return 'value' in parts && parts.value.some(({ part }) => part === name);
 }

@@ -15,6 +15,7 @@ import { createInformer, type Informer } from '../../kube/controller/informer.ts
 import { runController } from '../../kube/controller/loop.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { formatTime, withConditions } from '../../kube/objects/conditions.ts';
+import type { DataPlane } from '../../kube/objects/data-plane.ts';
 import { externalNamespace } from '../../kube/objects/ours.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { type HostnameGenerator, hostnameGeneratorType } from '../kinds/hostname-generator.ts';
@@ -39,6 +40,8 @@ export interface ExternalServicesOptions {
   readonly ground: () => ExternalGround;
   /** Nothing is decided before place and ground are known: names would be given up for a moment. */
   readonly whenKnown: (signal?: AbortSignal) => Promise<void>;
+  /** The Envoys that carry connections to them. */
+  readonly plane: () => DataPlane;
   /** Called when names may have come to external services, or left them. */
   readonly onNames?: (hostnames: Iterable<string>) => void;
 }
@@ -56,6 +59,8 @@ export interface ExternalGround {
 export interface ExternalServicesController {
   /** The place of this cluster or its ground may have changed. */
   nudge(): void;
+  /** The Envoys of this cluster have come or gone. */
+  planeChanged(): void;
   /** Somebody of another kind claims these names, or no longer does. */
   othersChanged(hostnames: Iterable<string>): void;
   /** The external service that has a name, for people; undefined if none has it. */
@@ -143,7 +148,7 @@ export function runExternalServices(options: ExternalServicesOptions): ExternalS
     }
     for (const other of current.hold(key, held)) controller.queue.add(other);
     const object = current.object(key);
-    const status = current.statusOf(key, held, world.clock.wallMs());
+    const status = current.statusOf(key, held, { nowMs: world.clock.wallMs(), plane: options.plane() });
     overlapLog.set(key, status?.overlaps ?? []);
     if (object === undefined || status === undefined) return undefined;
     await writeStatus(object, status);
@@ -242,6 +247,9 @@ export function runExternalServices(options: ExternalServicesOptions): ExternalS
   return {
     nudge: () => {
       for (const key of everything()) controller.queue.add(key);
+    },
+    planeChanged: () => {
+      for (const key of services.keys()) controller.queue.add(key);
     },
     othersChanged: (hostnames) => {
       for (const hostname of hostnames) {

@@ -7,6 +7,7 @@ const ground: BookGround = {
   ...{ generators: [], zones: ['cluster.local'], othersAt: () => [], pools: [] },
   ...{ place: { clusterset: 'prod', cluster: 'east' }, plugins: builtinPlugins, secrets: () => undefined },
 };
+const now = { nowMs: 0, plane: { kind: 'unknown' } } as const;
 const nobody = { ips: new Map(), exhausted: new Map() };
 
 function service(name: string, { cidr, hostname = `${name}.ext` }: { cidr: string; hostname?: string }) {
@@ -26,13 +27,13 @@ test('service book: one service changes among many -> those that share a name or
   const { services, hostnames } = book.set('ns/s7', changed);
   expect([...services].sort()).toEqual(['ns/s256', 'ns/s9']);
   expect([...hostnames].sort()).toEqual(['s7.ext', 's9.ext']);
-  expect(book.statusOf('ns/s256', nobody, 0)?.overlaps).toEqual([
+  expect(book.statusOf('ns/s256', nobody, now)?.overlaps).toEqual([
     's256 and s7 have overlapping IPs 10.1.0.0/25, which can disrupt your traffic; s7 wins on port 9000: it has the longer prefix',
   ]);
   const { services: left } = book.set('ns/s7', undefined);
   expect([...left].sort()).toEqual(['ns/s256', 'ns/s9']);
-  expect(book.statusOf('ns/s256', nobody, 0)?.overlaps).toEqual([]);
-  expect(book.statusOf('ns/s7', nobody, 0)).toBeUndefined();
+  expect(book.statusOf('ns/s256', nobody, now)?.overlaps).toEqual([]);
+  expect(book.statusOf('ns/s7', nobody, now)).toBeUndefined();
 });
 
 test('service book: two services with the same domain -> the condition of both names the winner, until one goes', () => {
@@ -42,7 +43,7 @@ test('service book: two services with the same domain -> the condition of both n
   book.set('ns/a', named('a'));
   expect([...book.set('ns/b', named('b')).services]).toEqual(['ns/a']);
   const overlapping = (key: string) =>
-    book.statusOf(key, nobody, 0)?.conditions.find(({ type }) => type === 'Overlapping');
+    book.statusOf(key, nobody, now)?.conditions.find(({ type }) => type === 'Overlapping');
   for (const key of ['ns/a', 'ns/b'])
     expect(overlapping(key)).toMatchObject({ status: 'True', message: expect.stringContaining('a wins on port 443') });
   expect([...book.set('ns/a', undefined).services]).toEqual(['ns/b']);
@@ -66,7 +67,7 @@ test('service book: a copy turns into an object of its own -> the old id is gone
   book.set('ns/a.broker', { ...copy, metadata: { ...metadata, labels: {} } });
   book.set('ns/b', externalService('{ match: [{ type: IP, value: 10.0.0.1, port: 80 }] }', { name: 'b' }));
   // A dot in a name of its own is refused, so nothing overlaps.
-  expect(book.statusOf('ns/b', nobody, 0)?.overlaps).toEqual([]);
+  expect(book.statusOf('ns/b', nobody, now)?.overlaps).toEqual([]);
 });
 
 test('service book: a Secret comes -> those that name it', () => {
@@ -77,7 +78,7 @@ test('service book: a Secret comes -> those that name it', () => {
   book.set('ns/a', externalService(tls, { name: 'a' }));
   book.set('ns/b', service('b', { cidr: '10.0.0.0/8' }));
   expect([...book.naming('pki')]).toEqual(['ns/a']);
-  expect(book.statusOf('ns/a', nobody, 0)?.conditions[1]).toMatchObject({ reason: 'TLSNotReady' });
+  expect(book.statusOf('ns/a', nobody, now)?.conditions[1]).toMatchObject({ reason: 'TLSNotReady' });
   book.set('ns/a', undefined);
   expect([...book.naming('pki')]).toEqual([]);
 });

@@ -2,6 +2,7 @@
 // costs what it touches: the services that share a name or a range with it, which `set` returns.
 
 import { isSameJson } from '../../base/json.ts';
+import type { DataPlane } from '../../kube/objects/data-plane.ts';
 import type { ExternalAddress, ExternalVip, MeshExternalService } from '../kinds/mesh-external-service.ts';
 import { HostnameBook, type HostnameGround } from './hostnames.ts';
 import { NameOverlaps } from './name-overlaps.ts';
@@ -20,6 +21,12 @@ export interface BookGround extends TargetContext, HostnameGround {
 export interface HeldAddresses {
   readonly ips: ReadonlyMap<string, readonly string[]>;
   readonly exhausted: ReadonlyMap<string, string>;
+}
+
+/** What a status depends on besides the services. */
+export interface StatusGround {
+  readonly nowMs: number;
+  readonly plane: DataPlane;
 }
 
 export interface Touched {
@@ -107,7 +114,7 @@ export class ServiceBook {
   }
 
   /** Undefined for a service that is gone. */
-  statusOf(key: string, held: HeldAddresses, nowMs: number): WantedStatus | undefined {
+  statusOf(key: string, held: HeldAddresses, { nowMs, plane }: StatusGround): WantedStatus | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     const { object, targeting, rules } = entry;
@@ -120,6 +127,7 @@ export class ServiceBook {
       }),
     );
     return statusOf(object, {
+      plane,
       ...{ targeting, addresses, exhausted, expired: isCounting ? this.#expiredIn(object, nowMs) : [] },
       vips: isCounting ? this.#vipsOf(entry, held) : [],
       overlaps: isCounting

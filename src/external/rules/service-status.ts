@@ -1,6 +1,7 @@
 // The status of one external service from what was found about it, and that of a generator. Pure.
 
-import type { WantedCondition } from '../../kube/objects/conditions.ts';
+import { conditionOf, type WantedCondition } from '../../kube/objects/conditions.ts';
+import { type DataPlane, notCarriedBy } from '../../kube/objects/data-plane.ts';
 import { allowManyAnnotation, type HostnameGenerator, selectedMax } from '../kinds/hostname-generator.ts';
 import {
   type ExternalAddress,
@@ -28,6 +29,8 @@ export interface Findings {
   readonly exhausted: ReadonlyMap<string, string>;
   /** Certificates that are over or not valid yet. */
   readonly expired: readonly string[];
+  /** The Envoys that carry its connections. */
+  readonly plane: DataPlane;
 }
 
 /** Whether it has names and rules. A missing secret or plugin takes the way from it, not the name. */
@@ -64,14 +67,23 @@ function refused(type: string, { reason, problems }: Extract<Targeting, { kind: 
 const noName =
   'no address leads to it: its InternalVIP has no value, and no HostnameGenerator of the broker names it; write a value, or make a generator that selects it';
 
-function readyCondition(object: MeshExternalService, { targeting, exhausted, vips }: Findings): WantedCondition {
+/** Ready only if an Envoy here has a configuration: its name and its rules lead nowhere without one. */
+function readyCondition(object: MeshExternalService, { targeting, exhausted, vips, plane }: Findings): WantedCondition {
   if (targeting.kind === 'none') return refused('Ready', targeting);
   const empty = Array.from(exhausted, ([hostname, why]) => `${hostname}: ${why}`);
   if (empty.length > 0)
     return { type: 'Ready', status: 'False', reason: 'AddressesExhausted', message: empty.join('; ') };
   const isVirtual = object.spec.match.every(({ type }) => type === 'InternalVIP');
   if (isVirtual && vips.length === 0) return { type: 'Ready', status: 'False', reason: 'NoAddress', message: noName };
-  return { type: 'Ready', status: 'True', reason: 'Ready', message: '' };
+  const refusal = conditionOf(object.status?.conditions, 'Programmed');
+  if (refusal?.status === 'False')
+    return { type: 'Ready', status: 'False', reason: 'NotProgrammed', message: refusal.message };
+  // Until the Leases of this cluster have been listed, the last condition stays.
+  const last = plane.kind === 'unknown' ? conditionOf(object.status?.conditions, 'Ready') : undefined;
+  if (last !== undefined) return last;
+  const missing = notCarriedBy(plane);
+  if (missing !== undefined) return { type: 'Ready', ...missing };
+  return { type: 'Ready', status: 'True', reason: 'Ready', message: 'an Envoy of this cluster has its configuration' };
 }
 
 function hostnamesCondition(addresses: readonly ExternalAddress[]): WantedCondition {

@@ -3,6 +3,7 @@
 // and for the time in which one comes back.
 
 import { formatTime } from '../../kube/objects/conditions.ts';
+import type { ProgrammedProxies } from '../../kube/objects/data-plane.ts';
 import type { EndingCertificate } from '../identity/ending-certificates.ts';
 import { type Life, renewAtMs } from '../identity/proxy-files.ts';
 import type { ProxyRole } from '../identity/proxy-identity.ts';
@@ -23,6 +24,8 @@ export interface ProxyRecord {
   readonly isIdentified: boolean;
   /** When its last stream ended, on the monotonic clock; undefined while it has one. */
   leftMs: number | undefined;
+  /** Since when it has a configuration that it acknowledged, as wall time; undefined while it has none. */
+  programmedMs: number | undefined;
   userAgent: string;
   /** Lifetime of its newest certificate; undefined on the local socket. */
   life: Life | undefined;
@@ -74,8 +77,8 @@ export class Proxies {
     const key = keyOf({ id, isIdentified });
     let record = this.#records.get(key);
     if (record === undefined) {
-      const empty = { userAgent: '', life: undefined, leftMs: undefined, refusals: new Map(), streams: new Set() };
-      record = { id, role, isIdentified, ...empty } as ProxyRecord;
+      const empty = { userAgent: '', life: undefined, leftMs: undefined, programmedMs: undefined };
+      record = { id, role, isIdentified, ...empty, refusals: new Map(), streams: new Set() };
       this.#records.set(key, record);
       this.#forgetSome();
     }
@@ -87,6 +90,7 @@ export class Proxies {
   left(record: ProxyRecord, nowMs: number): void {
     if (record.streams.size > 0) return;
     record.leftMs = nowMs;
+    record.programmedMs = undefined;
     const key = keyOf(record);
     this.#records.delete(key);
     this.#records.set(key, record);
@@ -104,6 +108,14 @@ export class Proxies {
     return [...this.#records.values()].flatMap(({ id, life, streams }) =>
       life === undefined || streams.size === 0 || nowMs < renewAtMs(life) ? [] : [{ proxy: id, ...life }],
     );
+  }
+
+  /** Connected proxies with a listener that they acknowledged. */
+  programmed(role: ProxyRole): Pick<ProgrammedProxies, 'proxies' | 'since'> | undefined {
+    const times: number[] = [];
+    for (const { role: own, programmedMs, streams } of this.#records.values())
+      if (own === role && programmedMs !== undefined && isProgrammed(streams)) times.push(programmedMs);
+    return times.length === 0 ? undefined : { proxies: times.length, since: formatTime(Math.min(...times)) };
   }
 
   /** When the first certificate of a connected proxy ends; undefined if none has one. */
@@ -131,6 +143,11 @@ export class Proxies {
       for (const one of away.slice(0, Math.max(0, away.length - awayMax))) this.#records.delete(keyOf(one));
     }
   }
+}
+
+export function isProgrammed(streams: ProxyRecord['streams']): boolean {
+  for (const { session } of streams) if (session.hasAcknowledged('listener')) return true;
+  return false;
 }
 
 function keyOf({ id, isIdentified }: Pick<ProxyRecord, 'id' | 'isIdentified'>): string {

@@ -10,7 +10,7 @@ import { admitNode, type ProxyCaller } from '../identity/proxy-identity.ts';
 import type { ClientRequest, NodeInfo, SessionEvent } from '../session/messages.ts';
 import { XdsSession } from '../session/session.ts';
 import type { Method } from './methods.ts';
-import type { ProxyRecord } from './proxies.ts';
+import { isProgrammed, type ProxyRecord } from './proxies.ts';
 import { RequestBudget } from './request-budget.ts';
 import type { StreamContext } from './stream-context.ts';
 import { decodeRequest, encodeResponse, namesMax } from './wire.ts';
@@ -63,6 +63,7 @@ export class ProxyStream implements CallHandlers {
       return;
     }
     const isAnswer = events.some(({ kind }) => kind === 'answered');
+    if (type === 'listener') this.#noteProgrammed(this.#opened.record);
     if (!isAnswer && !this.#budget.spend(this.#context.world.clock.monotonicMs())) {
       this.#end('flood', codes.resourceExhausted, 'too many requests that answer nothing; slow down');
       return;
@@ -155,7 +156,9 @@ export class ProxyStream implements CallHandlers {
       ending?.cancel();
       release();
       record.streams.delete(state);
+      const wasProgrammed = record.programmedMs !== undefined;
       proxies.left(record, world.clock.monotonicMs());
+      if (wasProgrammed && record.programmedMs === undefined) this.#context.onProgrammed();
       if (record.streams.size === 0 && record.refusals.size > 0) this.#context.onLeft();
     };
     return { session, record, close };
@@ -170,6 +173,12 @@ export class ProxyStream implements CallHandlers {
       } else if (event.kind === 'recovered') this.#context.onRecovered();
       else if (event.kind === 'stale') this.#context.meter.stale();
     }
+  }
+
+  #noteProgrammed(record: ProxyRecord): void {
+    if (record.programmedMs !== undefined || !isProgrammed(record.streams)) return;
+    record.programmedMs = this.#context.world.clock.wallMs();
+    this.#context.onProgrammed();
   }
 
   #end(

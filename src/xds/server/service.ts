@@ -35,6 +35,7 @@ export class XdsService {
   readonly #context: StreamContext;
   readonly #waiting = new Set<Pumped>();
   readonly #listeners = new Set<() => void>();
+  readonly #programmed = new Set<() => void>();
   #timer: Timer | undefined;
   #expiry: Timer | undefined;
 
@@ -65,6 +66,9 @@ export class XdsService {
         this.#changed();
       },
       onRecovered: () => this.#changed(),
+      onProgrammed: () => {
+        for (const listener of this.#programmed) listener();
+      },
       onLeft: () => {
         this.#expiry ??= options.world.timers.after(this.refusalsKeptMs, () => {
           this.#expiry = undefined;
@@ -88,6 +92,12 @@ export class XdsService {
   onRefusals(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** Called when a proxy has acknowledged its first listener, or one that had is gone. */
+  onProgrammed(listener: () => void): () => void {
+    this.#programmed.add(listener);
+    return () => this.#programmed.delete(listener);
   }
 
   stop(): void {

@@ -23,6 +23,8 @@ export interface StreamContext {
   schedule(stream: Pumped): void;
   onRefused(refusal: { readonly proxy: string; readonly entry: Entry; readonly message: string }): void;
   onRecovered(): void;
+  /** A proxy has acknowledged its first listener, or one that had is gone. */
+  onProgrammed(): void;
   /** A proxy that had refused something has no stream any more. */
   onLeft(): void;
   onTurnedAway(reason: string): void;

@@ -82,6 +82,14 @@ export class XdsSession {
     return { held: current.size, inFlight: before.size, version: formatDigest(digest) };
   }
 
+  /** Whether the proxy has acknowledged a resource of this type, in whatever version, and still holds it. */
+  hasAcknowledged(type: XdsType): boolean {
+    const { current, before } = this.#states[type];
+    let unanswered = 0;
+    for (const [name, entry] of before) if (entry === undefined && current.has(name)) unanswered += 1;
+    return current.size > unanswered;
+  }
+
   /** How many names the proxy has subscribed to. */
   get subscribed(): number {
     return xdsTypes.reduce((sum, type) => sum + this.#states[type].names.size, 0);
