@@ -49,7 +49,9 @@ afterAll(async () => {
 test('doctor over the demo -> every resolver and proxy was asked through its home, only the conflict and what nothing carries are found', async () => {
   const { out, code } = await runPortolan(['doctor', '-o', 'json', ...kubeconfigs('east', 'west', 'south')]);
   const { findings, skipped, complete } = JSON.parse(out) as Diagnosis;
-  expect(new Set(findings.map(({ code: found }) => found))).toEqual(new Set(['PTL0302', 'PTL0507', 'PTL0903', 'PTL0904']));
+  expect(new Set(findings.map(({ code: found }) => found))).toEqual(
+    new Set(['PTL0302', 'PTL0507', 'PTL0903', 'PTL0904']),
+  );
   const unserved = findings.filter(({ code: found }) => found === 'PTL0903');
   expect(unserved.map(({ cluster }) => cluster).sort()).toEqual(['east', 'south']);
   expect(skipped.map(({ code: skippedCode, cluster }) => `${skippedCode} ${cluster}`)).toEqual([
