@@ -8,7 +8,7 @@ import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
 import type { Client } from '../kube/client/client.ts';
 import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
-import { redirectsAnnotation } from '../kube/objects/data-plane.ts';
+import { redirectsAnnotation } from '../kube/objects/reports/data-plane.ts';
 import { attachProxy } from '../proxy/attach.ts';
 import type { Identify } from '../proxy/connectivity/prober.ts';
 import { openKernelMode } from '../proxy/nft/kernel-mode.ts';

@@ -5,8 +5,8 @@ import { addImport, startXdsTest, type XdsTest } from '../../test/support/xds.ts
 import { clusters, local, node, type Stream } from '../../test/support/xds-stream.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
-import { type ProgrammedByRole, programmedAnnotation } from '../kube/objects/data-plane.ts';
 import { formatMicroTime, type Lease, leaseType } from '../kube/objects/lease.ts';
+import { type ProgrammedByRole, programmedAnnotation } from '../kube/objects/reports/data-plane.ts';
 import { namespace } from '../peering/testing/edge/memory-home.ts';
 
 import type { XdsRoleOptions } from './xds.ts';

@@ -23,10 +23,10 @@ import { standForLeader } from '../kube/controller/leader.ts';
 import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
 import { claimedAudiences } from '../kube/objects/admin-ticket.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
-import { formatProgrammed, type ProgrammedByRole, programmedAnnotation } from '../kube/objects/data-plane.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
 import { externalNamespace, proxyTokenAudience, xdsRootsName } from '../kube/objects/ours.ts';
 import { partLabel, partState } from '../kube/objects/part-lease.ts';
+import { formatProgrammed, type ProgrammedByRole, programmedAnnotation } from '../kube/objects/reports/data-plane.ts';
 import type { OwnGround } from '../peering/rules/link-config.ts';
 import { anyAddress } from '../xds/bodies.ts';
 import {

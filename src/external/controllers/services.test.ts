@@ -9,10 +9,10 @@ import { type AddressClaim, addressClaimType } from '../../addresses/address-cla
 import { createLog, type Log, silentLog } from '../../base/log.ts';
 import { parseRange } from '../../base/net/ip.ts';
 import { clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
-import type { DataPlane } from '../../kube/objects/data-plane.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
 import type { AnyObject, ResourceType } from '../../kube/objects/object.ts';
 import { externalNamespace } from '../../kube/objects/ours.ts';
+import type { DataPlane } from '../../kube/objects/reports/data-plane.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { type HostnameGenerator, hostnameGeneratorType } from '../kinds/hostname-generator.ts';
 import { type MeshExternalService, meshExternalServiceType } from '../kinds/mesh-external-service.ts';

@@ -15,8 +15,8 @@ import { createInformer, type Informer } from '../../kube/controller/informer.ts
 import { runController } from '../../kube/controller/loop.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { formatTime, withConditions } from '../../kube/objects/conditions.ts';
-import type { DataPlane } from '../../kube/objects/data-plane.ts';
 import { externalNamespace } from '../../kube/objects/ours.ts';
+import type { DataPlane } from '../../kube/objects/reports/data-plane.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { type HostnameGenerator, hostnameGeneratorType } from '../kinds/hostname-generator.ts';
 import { type MeshExternalService, meshExternalServiceType } from '../kinds/mesh-external-service.ts';

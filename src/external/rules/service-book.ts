@@ -2,7 +2,7 @@
 // costs what it touches: the services that share a name or a range with it, which `set` returns.
 
 import { isSameJson } from '../../base/json.ts';
-import type { DataPlane } from '../../kube/objects/data-plane.ts';
+import type { DataPlane } from '../../kube/objects/reports/data-plane.ts';
 import type { ExternalAddress, ExternalVip, MeshExternalService } from '../kinds/mesh-external-service.ts';
 import { HostnameBook, type HostnameGround } from './hostnames.ts';
 import { NameOverlaps } from './name-overlaps.ts';

@@ -1,7 +1,7 @@
 // The status of one external service from what was found about it, and that of a generator. Pure.
 
 import { conditionOf, type WantedCondition } from '../../kube/objects/conditions.ts';
-import { type DataPlane, notCarriedBy } from '../../kube/objects/data-plane.ts';
+import { type DataPlane, notCarriedBy } from '../../kube/objects/reports/data-plane.ts';
 import { allowManyAnnotation, type HostnameGenerator, selectedMax } from '../kinds/hostname-generator.ts';
 import {
   type ExternalAddress,

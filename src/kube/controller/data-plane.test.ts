@@ -4,9 +4,9 @@ import { expect, test } from 'vitest';
 import { startHome } from '../../../sim/home.ts';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { silentLog } from '../../base/log.ts';
-import { programmedAnnotation } from '../objects/data-plane.ts';
 import { leaseType } from '../objects/lease.ts';
 import { namespaceType } from '../objects/namespace.ts';
+import { programmedAnnotation } from '../objects/reports/data-plane.ts';
 import { watchDataPlane } from './data-plane.ts';
 import { keepPartLease } from './part-lease.ts';
 

@@ -5,9 +5,9 @@ import { isSameJson } from '../../base/json.ts';
 import type { Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
 import type { Client } from '../client/client.ts';
-import { type DataPlane, dataPlaneOf, type EnvoyRole, notCarriedBy } from '../objects/data-plane.ts';
 import { type Lease, leaseType } from '../objects/lease.ts';
 import { partLabel } from '../objects/part-lease.ts';
+import { type DataPlane, dataPlaneOf, type EnvoyRole, notCarriedBy } from '../objects/reports/data-plane.ts';
 import { createInformer } from './informer.ts';
 
 export interface DataPlaneWatchOptions {

@@ -3,7 +3,7 @@
 // and for the time in which one comes back.
 
 import { formatTime } from '../../kube/objects/conditions.ts';
-import type { ProgrammedProxies } from '../../kube/objects/data-plane.ts';
+import type { ProgrammedProxies } from '../../kube/objects/reports/data-plane.ts';
 import type { EndingCertificate } from '../identity/ending-certificates.ts';
 import { type Life, renewAtMs } from '../identity/proxy-files.ts';
 import type { ProxyRole } from '../identity/proxy-identity.ts';

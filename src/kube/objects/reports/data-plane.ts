@@ -1,10 +1,10 @@
 // The Envoys of a cluster as its xDS servers and node proxies report them in their Leases: how many of each role have
 // acknowledged their configuration, and whether connections are redirected to them. Pure.
 
-import { isObject } from '../../base/json.ts';
-import type { WantedCondition } from './conditions.ts';
-import type { Lease } from './lease.ts';
-import { isForgotten, partLabel, partState } from './part-lease.ts';
+import { isObject } from '../../../base/json.ts';
+import type { WantedCondition } from '../conditions.ts';
+import type { Lease } from '../lease.ts';
+import { isForgotten, partLabel, partState } from '../part-lease.ts';
 
 /** In the Lease of an xDS server: a report for each role with a programmed proxy. */
 export const programmedAnnotation = 'portolan.dev/xds-programmed';

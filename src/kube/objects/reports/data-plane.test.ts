@@ -1,9 +1,9 @@
 // The Envoys of a cluster from the Leases of its parts.
 
 import { expect, test } from 'vitest';
+import type { Lease } from '../lease.ts';
+import { partLabel } from '../part-lease.ts';
 import { dataPlaneOf, notCarriedBy, programmedAnnotation, redirectsAnnotation } from './data-plane.ts';
-import type { Lease } from './lease.ts';
-import { partLabel } from './part-lease.ts';
 
 const nowMs = Date.UTC(2026, 0, 1, 12);
 const since = '2026-01-01T11:00:00Z';
