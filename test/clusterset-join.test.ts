@@ -12,6 +12,7 @@ import { membershipSecretName } from '../src/clusterset/membership/membership.ts
 import { memberNamespace, memberRecordName } from '../src/clusterset/rules/broker-layout.ts';
 import { getOrUndefined } from '../src/kube/client/absent.ts';
 import { type ConfigMap, configMapType } from '../src/kube/objects/config-map.ts';
+import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { nodeType } from '../src/kube/objects/node.ts';
 import { systemNamespace } from '../src/kube/objects/ours.ts';
 import { secretType } from '../src/kube/objects/secret.ts';
@@ -202,14 +203,52 @@ describe('join', () => {
       north,
       `join ${await members.token('north', ' --renew')} --region us --zone b --pod-cidr 10.3.0.0/16`,
     );
-    expect((await members.atBroker('accept north --ranges')).lines[0]).toContain(
-      'region us, zone b, ranges 10.3.0.0/16',
-    );
+    expect((await members.atBroker('accept north --no-ranges')).lines).toEqual([
+      expect.stringContaining('region us, zone b, ranges any'),
+    ]);
+    expect((await members.atBroker('accept north')).lines[0]).toContain('region us, zone b, ranges 10.3.0.0/16');
     const { spec } = await broker.client.get<Cluster>(clusterType, { namespace: 'prod', name: 'north' });
     expect(spec).toMatchObject({
       region: 'us',
       zone: 'b',
       allowedRanges: ['10.3.0.0/16', '10.96.0.0/12', 'fd00:10:96::/112'],
     });
+  });
+
+  test('broker accept: the ranges that a member joined with -> its limit from then on; addresses outside that it has published -> refused and named', async () => {
+    const ranges = async () =>
+      (await broker.client.get<Cluster>(clusterType, { namespace: 'prod', name: 'north' })).spec.allowedRanges;
+    const set = async (allowedRanges: string[] | undefined) => {
+      const present = await broker.client.get<Cluster>(clusterType, { namespace: 'prod', name: 'north' });
+      await broker.client.update(clusterType, { ...present, spec: { ...present.spec, allowedRanges } });
+      return present.spec.namespace;
+    };
+    const slice = (name: string, address: string) => ({
+      ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4', ports: [] },
+      ...{ metadata: { name, namespace: '' }, endpoints: [{ addresses: [address] }] },
+    });
+    const namespace = await set(undefined);
+    const put = (made: ReturnType<typeof slice>) =>
+      broker.client.create(endpointSliceType, { ...made, metadata: { ...made.metadata, namespace } });
+    await put(slice('inside', '10.3.0.7'));
+    await put(slice('pool', '10.200.0.7'));
+    await expect(members.atBroker('accept north')).rejects.toThrow('10.200.0.7 (pool); add their ranges');
+    expect(await ranges()).toBeUndefined();
+    await members.atBroker('accept north --allowed-range 10.200.0.0/16');
+    const reported = ['10.3.0.0/16', '10.96.0.0/12', 'fd00:10:96::/112'];
+    expect(await ranges()).toEqual([...reported, '10.200.0.0/16']);
+    // What the admin said stays, until the admin says otherwise.
+    expect((await members.atBroker('accept north')).lines).toHaveLength(1);
+    expect(await ranges()).toEqual([...reported, '10.200.0.0/16']);
+    await set(['10.9.0.0/16']);
+    expect((await members.atBroker('accept north')).lines[1]).toContain('--ranges puts them in place');
+    expect(await ranges()).toEqual(['10.9.0.0/16']);
+    await members.atBroker('accept north --ranges');
+    expect(await ranges()).toEqual(reported);
+    const again = `join ${await members.token('north', ' --renew')} --pod-cidr`;
+    await expect(members.at(north, `${again} 10.7.0.0/16`)).rejects.toThrow('accept north --allowed-range 10.7.0.0/16');
+    await members.atBroker('accept north --allowed-range 10.7.0.0/16');
+    await members.at(north, `${again} 10.7.0.0/16`);
+    for (const name of ['inside', 'pool']) await broker.client.delete(endpointSliceType, { namespace, name });
   });
 });

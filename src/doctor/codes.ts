@@ -152,7 +152,7 @@ export const codes = {
     severity: 'info',
     means:
       'The Cluster object of a member has no allowedRanges. Other clusters take its endpoints wherever they lie, except at special addresses, in the virtual ranges of the clusterset and in their own ranges: also in the ranges of a third cluster or on the internet.',
-    fix: 'Look at the ranges that the member reported when it joined (portolan status), and confirm them as admin of the clusterset with portolan broker accept ID --ranges, or set spec.allowedRanges of its Cluster. Add the addresses of its load balancers if a federation publishes them.',
+    fix: 'Look at the ranges that the member reported when it joined (portolan status), and confirm them as admin of the clusterset with portolan broker accept ID, or set spec.allowedRanges of its Cluster. Add the addresses of its load balancers with --allowed-range if a federation publishes them.',
   },
   PTL0501: {
     title: 'a resolver is silent',

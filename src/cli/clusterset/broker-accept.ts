@@ -2,30 +2,51 @@
 // admin alone writes Cluster objects, so it is the admin's word that a cluster is where it says and has what it says.
 
 import type { Command } from 'commander';
-import { readMembers } from '../../clusterset/explain/broker-state.ts';
+import { type IpRange, parseRange } from '../../base/net/ip.ts';
+import { type KnownMember, readMembers } from '../../clusterset/explain/broker-state.ts';
 import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
+import { endpointShardType } from '../../clusterset/kinds/endpoint-shard.ts';
+import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
+import { refusal } from '../../clusterset/rules/endpoint-address.ts';
 import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
 import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, type HomeFlags, withHome } from '../with-home.ts';
+import { parseRanges } from './broker-init.ts';
 
 interface AcceptFlags extends HomeFlags, WaitFlags {
   readonly clusterset: string;
+  /** True: in place of the present ones; false: not at all. */
   readonly ranges?: boolean;
+  readonly allowedRange?: string[];
 }
+
+interface AcceptRequest {
+  readonly clusterset: string;
+  readonly id: string;
+  readonly ranges: 'if none' | 'replace' | 'leave';
+  readonly further: readonly string[];
+}
+
+const shownMax = 5;
 
 export function addBrokerAcceptCommand(broker: Command, deps: ClusterSetDeps): void {
   const command = broker
     .command('accept')
-    .description('approve the region and zone that a member reported')
+    .description('approve the region, zone and ranges that a member reported')
     .argument('<cluster-id>', 'a cluster that has joined')
     .option('--clusterset <name>', 'the set it is a member of', defaultClusterSet)
-    .option('--ranges', 'also approve its ranges, and limit its endpoints to them');
+    .option('--ranges', 'approve its ranges also in place of those it has, and whatever it has published')
+    .option('--no-ranges', 'leave the ranges of its endpoints as they are')
+    .option('--allowed-range <cidr...>', 'further ranges of the cluster, such as those of its load balancers');
   addWaitOptions(addHomeOptions(command), 'the broker has it').action(async (id: string, flags: AcceptFlags) => {
-    const request = { id, clusterset: flags.clusterset, withRanges: flags.ranges === true };
+    const ranges = flags.ranges === undefined ? 'if none' : flags.ranges ? 'replace' : 'leave';
+    const further = parseRanges('--allowed-range', flags.allowedRange ?? []);
+    const request: AcceptRequest = { id, clusterset: flags.clusterset, ranges, further };
     await withHome(deps, flags, async ({ client }) => {
-      deps.print(await brokerAccept({ client, ...request }));
+      for (const line of await brokerAccept(client, request)) deps.print(line);
       await waitIfAsked(deps, flags, { what: `broker accept ${id}`, look: () => lookAccepted(client, request) });
     });
   });
@@ -41,28 +62,80 @@ async function lookAccepted(
   return isSame ? { done: `cluster ${id} is as it reported` } : { waiting: `cluster ${id} has another region or zone` };
 }
 
-async function brokerAccept(request: {
-  readonly client: Client;
-  readonly clusterset: string;
-  readonly id: string;
-  readonly withRanges: boolean;
-}): Promise<string> {
-  const { client, clusterset, id, withRanges } = request;
+async function brokerAccept(client: Client, request: AcceptRequest): Promise<string[]> {
+  const { clusterset, id } = request;
   const members = await readMembers(client, clusterset);
   const member = members.find((one) => one.id === id);
   if (member?.record === undefined) {
     const known = members.map((one) => one.id).join(', ') || 'none';
     throw new Error(`cluster ${id} has not joined clusterset ${clusterset}; known: ${known}`);
   }
-  const { region, zone, podRanges, serviceRanges } = member.record;
+  const { region, zone } = member.record;
+  const { allowedRanges, note } = rangesFor(member, request);
+  // Further ranges beside those that it has take nothing away.
+  const isNew = (member.cluster.spec.allowedRanges ?? []).length === 0 && request.ranges !== 'replace';
+  if (allowedRanges !== undefined && isNew) await refuseOutside(client, member, allowedRanges);
   const spec = {
     ...member.cluster.spec,
     ...(region === '' ? {} : { region }),
     ...(zone === '' ? {} : { zone }),
-    ...(withRanges ? { allowedRanges: [...podRanges, ...serviceRanges] } : {}),
+    ...(allowedRanges === undefined ? {} : { allowedRanges }),
   };
   const wanted = manifest(clusterType, { name: id, namespace: clusterset }, { spec });
   const { object, outcome } = await install<Cluster>(client, wanted);
-  const { region: r = '-', zone: z = '-', allowedRanges = [] } = object.spec;
-  return `cluster ${id}: region ${r}, zone ${z}, ranges ${allowedRanges.join(', ') || 'any'} (${outcome})`;
+  const { region: r = '-', zone: z = '-', allowedRanges: now = [] } = object.spec;
+  const line = `cluster ${id}: region ${r}, zone ${z}, ranges ${now.join(', ') || 'any'} (${outcome})`;
+  return note === undefined ? [line] : [line, note];
+}
+
+/** The ranges to write, if any, and a word on those that are not written. */
+function rangesFor(
+  { cluster, record }: KnownMember,
+  { id, ranges, further }: AcceptRequest,
+): { readonly allowedRanges?: string[]; readonly note?: string } {
+  const present = cluster.spec.allowedRanges ?? [];
+  const reported = [...(record?.podRanges ?? []), ...(record?.serviceRanges ?? [])];
+  const joined = (...lists: (readonly string[])[]) => [...new Set(lists.flat())];
+  // Other clusters see its addresses translated, of which the member reported nothing.
+  const isTranslated = (cluster.spec.translations ?? []).length > 0;
+  const isTaken = ranges === 'replace' || (ranges === 'if none' && present.length === 0 && !isTranslated);
+  if (isTaken && reported.length > 0) return { allowedRanges: joined(reported, further) };
+  if (further.length > 0) return { allowedRanges: joined(present, further) };
+  if (ranges === 'leave') return {};
+  if (reported.length === 0 && present.length === 0)
+    return {
+      note: `cluster ${id} reported no ranges: give them with --allowed-range, else its endpoints may lie anywhere`,
+    };
+  if (isTranslated && present.length === 0)
+    return { note: `cluster ${id} has translated addresses: give its ranges as others see them, with --allowed-range` };
+  const isOther = reported.some((range) => !present.includes(range));
+  return isOther ? { note: `cluster ${id} reported ${reported.join(', ')}; --ranges puts them in place of these` } : {};
+}
+
+/** A range that was found at a home may be too narrow: addresses in use must not go by a command that nobody meant so. */
+async function refuseOutside(client: Client, { id, cluster }: KnownMember, ranges: readonly string[]): Promise<void> {
+  const allowedRanges = ranges.map(parseRange).filter((range): range is IpRange => range !== undefined);
+  const { namespace } = cluster.spec;
+  const outside = new Set<string>();
+  const look = (address: string, name: string) => {
+    const isFine = (rules: readonly IpRange[]) =>
+      refusal(address, { virtualRanges: [], allowedRanges: rules }) === undefined;
+    if (isFine([]) && !isFine(allowedRanges)) outside.add(`${address} (${name})`);
+  };
+  for (const type of [endpointShardType, endpointSliceType]) {
+    const { items } = await client.list<EndpointSlice>(type, { namespace });
+    for (const { metadata, endpoints } of items)
+      for (const { addresses } of endpoints ?? []) for (const address of addresses ?? []) look(address, metadata.name);
+  }
+  const { items } = await client.list<ServiceShard>(serviceShardType, { namespace });
+  for (const { metadata, spec } of items) {
+    for (const address of spec?.clusterIPs ?? []) look(address, metadata.name);
+    for (const { ip } of spec?.loadBalancer ?? []) if (ip !== undefined) look(ip, metadata.name);
+  }
+  if (outside.size === 0) return;
+  const shown = [...outside].slice(0, shownMax).join(', ');
+  const more = outside.size > shownMax ? ` and ${outside.size - shownMax} more` : '';
+  throw new Error(
+    `cluster ${id} has published addresses outside ${ranges.join(', ')}: ${shown}${more}; add their ranges with --allowed-range, confirm with --ranges all the same, or leave the ranges with --no-ranges`,
+  );
 }

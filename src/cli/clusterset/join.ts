@@ -297,7 +297,9 @@ async function refuseAtBroker(broker: Client, { home, token, claims, found }: Jo
   const outside = findOutside(compared, cluster.spec.allowedRanges ?? []);
   if (outside.length > 0) {
     const texts = outside.map(({ cidr, whose }) => `${cidr} (${whose})`).join(', ');
-    throw new Error(`cluster ${id} may have addresses in ${cluster.spec.allowedRanges?.join(', ')}, not in ${texts}`);
+    throw new Error(
+      `cluster ${id} may have addresses in ${cluster.spec.allowedRanges?.join(', ')}, not in ${texts}; the admin of the set adds them with portolan broker accept ${id} --allowed-range ${outside.map(({ cidr }) => cidr).join(' ')}`,
+    );
   }
   const members = await readMembers(broker, clusterset);
   const others = knownRanges(set, members, id);
@@ -318,7 +320,7 @@ function unconfirmedLines({ metadata, spec }: Cluster, { podRanges, serviceRange
   const ranges = [...podRanges, ...serviceRanges].join(', ');
   if (ranges === '') return [];
   return [
-    `not confirmed: this cluster has addresses in ${ranges}; the admin of the set limits its endpoints to them with portolan broker accept ${metadata.name} --ranges`,
+    `not confirmed: this cluster has addresses in ${ranges}; the admin of the set confirms them, and limits its endpoints to them, with portolan broker accept ${metadata.name}`,
   ];
 }
 
