@@ -1,10 +1,16 @@
 // Clusters of a set in networks that do not meet, seen from the home of a member.
 
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
+import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { readNetworks } from '../../src/clusterset/rules/networks/networks.ts';
+import type { Client } from '../../src/kube/client/client.ts';
+import { conditionOf } from '../../src/kube/objects/conditions.ts';
 import { type ConfigMap, configMapType } from '../../src/kube/objects/config-map.ts';
+import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
+import { find } from '../look.ts';
+import { exportService } from '../manifests.ts';
 
 const root = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----';
 const ref = { namespace: 'portolan-system', name: 'portolan-clusterset-dns' };
@@ -65,4 +71,72 @@ test('networks: somebody changes the report at the broker -> the member reports 
   );
   await set.time.advance(3000);
   expect((await east()).status?.gateways).toEqual([{ address: '203.0.113.7', port: 15443 }]);
+});
+
+describe('an import with clusters in other networks', () => {
+  const key = 'shop/checkout';
+  const pods = '10.1.0.';
+
+  /** east and west have the same pod addresses; east is in a network of its own, north in that of west. */
+  async function threeClusters() {
+    const set = await new SimClusterSet({
+      clusters: ['east', 'north', 'west'],
+      member: (id) => (id === 'east' ? { network: 'aws', gatewayRanges: ['203.0.113.0/24'] } : {}),
+    }).start({ namespaces: ['shop'] });
+    for (const id of ['east', 'west'])
+      await exportService(set.home(id).admin, key, { endpoints: [`${pods}1`, `${pods}2`] });
+    await exportService(set.home('north').admin, key, { endpoints: ['10.2.0.1'] });
+    await set.time.advance(4_000);
+    return { set, west: set.home('west').admin, settle: () => set.time.advance(4_000) };
+  }
+
+  const slicesFrom = async (client: Client, cluster: string) => {
+    const labelSelector = `multicluster.kubernetes.io/service-name=checkout,multicluster.kubernetes.io/source-cluster=${cluster}`;
+    return (await client.list<EndpointSlice>(endpointSliceType, { namespace: 'shop', labelSelector })).items;
+  };
+  const reached = async (client: Client) =>
+    conditionOf((await find<ServiceImport>(client, serviceImportType, key))?.status?.conditions, 'ClustersReached');
+
+  test('networks: the same pod range in two networks -> no address of the other network at home, its endpoints counted', async () => {
+    const { west } = await threeClusters();
+    const [remote] = await slicesFrom(west, 'east');
+    expect(remote?.addressType).toBe('FQDN');
+    expect(remote?.endpoints).toHaveLength(2);
+    expect(JSON.stringify(remote)).not.toContain(pods);
+    const [own] = await slicesFrom(west, 'west');
+    expect(own?.endpoints?.map(({ addresses }) => addresses?.[0])).toEqual([`${pods}1`, `${pods}2`]);
+    const [near] = await slicesFrom(west, 'north');
+    expect(near?.endpoints?.map(({ addresses }) => addresses?.[0])).toEqual(['10.2.0.1']);
+  });
+
+  test('networks: import conditions -> directly, not at all and why, through a gateway as soon as there is one', async () => {
+    const { set, west, settle } = await threeClusters();
+    expect(await reached(west)).toMatchObject({
+      status: 'False',
+      message: 'east: not reached, it is in network aws: no gateway published; north: directly; west: directly',
+    });
+    await giveGateway(set, 'east', '203.0.113.7:15443');
+    await settle();
+    expect(await reached(west)).toMatchObject({
+      status: 'True',
+      message: 'east: through a gateway of network aws; north: directly; west: directly',
+    });
+  });
+
+  test('networks: a cluster comes back into the network -> its addresses are used again, and the condition says so', async () => {
+    const { set, west, settle } = await threeClusters();
+    const { admin } = set.broker;
+    const east = await admin.get<Cluster>(clusterType, { namespace: setName, name: 'east' });
+    await admin.update(clusterType, { ...east, spec: { namespace: east.spec.namespace } } as Cluster);
+    await settle();
+    expect((await slicesFrom(west, 'east'))[0]?.addressType).toBe('IPv4');
+    expect(await reached(west)).toMatchObject({ status: 'True', message: 'all clusters are in this network' });
+  });
+
+  test('networks: one network for all -> no condition about ways', async () => {
+    const set = await new SimClusterSet({ clusters: ['east', 'west'] }).start({ namespaces: ['shop'] });
+    await exportService(set.home('east').admin, key, { endpoints: ['10.1.0.1'] });
+    await set.time.advance(4_000);
+    expect(await reached(set.home('west').admin)).toBeUndefined();
+  });
 });

@@ -8,6 +8,7 @@ import { Catalog } from '../../src/catalog/catalog.ts';
 import { FactBook } from '../../src/catalog/facts/fact-book.ts';
 import type { ServiceImport } from '../../src/clusterset/kinds/service-import.ts';
 import type { SetLocality } from '../../src/clusterset/rules/locality.ts';
+import { oneNetwork } from '../../src/clusterset/rules/networks/networks.ts';
 import { Asker } from '../../src/dns/testing/ask.ts';
 import type { EndpointSlice } from '../../src/kube/objects/endpoint-slice.ts';
 import { ProxyState } from '../../src/proxy/state.ts';
@@ -116,7 +117,11 @@ function byEnvoy(given: Case): string[] {
   const { zone, region } = given.clusters[given.self]!;
   const facts = factsOf(given, 'ClusterSetIP');
   const service = clustersetServiceOf('shop/db', facts.ownerOf('i/shop/db'), facts.slicesOf('i/shop/db'));
-  const choice = { from: { cluster: idOf(given.self), zone, region }, locality: localityOf(given) };
+  const choice = {
+    from: { cluster: idOf(given.self), zone, region },
+    locality: localityOf(given),
+    networks: oneNetwork,
+  };
   const [assignment] = clustersetEndpoints(service, 'clusterset.local', choice);
   const { endpoints } = assignment!.body as unknown as {
     endpoints: {

@@ -8,6 +8,7 @@ import { isSameJson } from '../base/json.ts';
 import { formatAddress, formatRange, type IpRange } from '../base/net/ip.ts';
 import type { Clock, Timer, Timers } from '../base/world.ts';
 import { type SetLocality, unknownLocality } from '../clusterset/rules/locality.ts';
+import { oneNetwork, type SetNetworks } from '../clusterset/rules/networks/networks.ts';
 import { readImportableSinceMs } from '../clusterset/rules/propagation.ts';
 import { ClaimedAddresses, importOfClaim } from './claims/claimed-addresses.ts';
 import { FactBook, type Side, splitKey } from './facts/fact-book.ts';
@@ -116,6 +117,7 @@ export class Catalog {
   readonly #claims = new ClaimedAddresses();
   #hasClusterNames: boolean;
   #locality: SetLocality = unknownLocality;
+  #networks: SetNetworks = oneNetwork;
   #seen: ReturnType<typeof seenFrom>;
   #timer: Timer | undefined;
 
@@ -300,6 +302,15 @@ export class Catalog {
     });
   }
 
+  /** Clusters of other networks, whose endpoints have no names. */
+  setNetworks(networks: SetNetworks): void {
+    const isSame = isSameJson([...networks.clusters], [...this.#networks.clusters]);
+    if (!isSame)
+      this.#remakeImports(() => {
+        this.#networks = networks;
+      });
+  }
+
   #seenFromHere(locality: SetLocality) {
     const { id: cluster, zone, region } = this.#options.cluster;
     return seenFrom({ cluster, zone, region }, locality);
@@ -360,6 +371,7 @@ export class Catalog {
       : namesOfImport(facts, {
           hasClusterNames: this.#hasClusterNames,
           ...this.#seen,
+          networks: this.#networks,
           addressProblem: (ip) => this.#addressProblem(ip, ownerKey.slice(2)),
           isExplained,
         });

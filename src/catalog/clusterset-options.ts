@@ -5,6 +5,7 @@ import { errorText, type Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import { clusterSetDnsName, type DnsOptions, readDnsOptions } from '../clusterset/rules/clusterset-dns.ts';
 import { readLocality } from '../clusterset/rules/locality.ts';
+import { readNetworks } from '../clusterset/rules/networks/networks.ts';
 import { allocatedRanges } from '../clusterset/rules/set-ground.ts';
 import { getOrUndefined } from '../kube/client/absent.ts';
 import type { Client } from '../kube/client/client.ts';
@@ -48,6 +49,7 @@ export function followDnsOptions({ world, log, home, catalog, onZone, fixed }: F
   informer.on((_key, next) => {
     follow(readDnsOptions(next ?? {}));
     catalog.setLocality(readLocality(next ?? {}));
+    catalog.setNetworks(readNetworks(next ?? {}));
     catalog.setAllocatedRanges(allocatedRanges(next ?? {}));
   });
   informer.start();

@@ -8,6 +8,7 @@ import { followImports } from '../catalog/follow-imports.ts';
 import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
 import { clusterSetDnsName } from '../clusterset/rules/clusterset-dns.ts';
 import { readLocality } from '../clusterset/rules/locality.ts';
+import { readNetworks } from '../clusterset/rules/networks/networks.ts';
 import { allocatedRanges } from '../clusterset/rules/set-ground.ts';
 import type { Client } from '../kube/client/client.ts';
 import { createInformer, type Informer } from '../kube/controller/informer.ts';
@@ -74,7 +75,7 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
     follow<ConfigMap>(configMapType, { namespace: systemNamespace, name: clusterSetDnsName }, (object) => {
       ranges.want(rangesAtHome(object));
       state.addresses.setRanges(allocatedRanges(object ?? {}));
-      return { locality: readLocality(object ?? {}) };
+      return { locality: readLocality(object ?? {}), networks: readNetworks(object ?? {}) };
     }),
   ] as Informer<never>[];
   if (options.view.cluster === '')

@@ -6,8 +6,10 @@ import type { NamedSlice, OwnerFacts } from '../catalog/facts/facts.ts';
 import type { PortFacts } from '../catalog/facts/ports.ts';
 import { choose as chooseEndpoints, nearestOf } from '../catalog/routing/choose.ts';
 import type { Place } from '../catalog/routing/locality.ts';
+import { speaksNoTunnel } from '../catalog/routing/reachable.ts';
 import { type Family, familyOf, type Target, targetsOf } from '../catalog/routing/targets.ts';
 import type { SetLocality } from '../clusterset/rules/locality.ts';
+import type { SetNetworks } from '../clusterset/rules/networks/networks.ts';
 
 type Protocol = PortFacts['protocol'];
 export type Backend = Target;
@@ -27,6 +29,7 @@ export interface PortChoice {
 export interface View {
   readonly self: Place;
   readonly locality: SetLocality;
+  readonly networks: SetNetworks;
   /** Whether a clusterset address is in the ranges of this proxy. */
   readonly serves: (ip: string) => boolean;
   /** Why an endpoint cannot be used here; undefined if it can. */
@@ -99,8 +102,13 @@ function backendsOf({ owner, port, slices, family, view, problems }: PortRequest
     return refusal === undefined;
   };
   const backends = onNode(owner, targetsOf({ port, slices, family, isUsable }), view, problems);
-  const { self: from, locality } = view;
-  return nearestOf(chooseEndpoints(backends, { from, locality, trafficDistribution: owner.trafficDistribution }));
+  const { self: from, locality, networks } = view;
+  const { trafficDistribution } = owner;
+  const gatewayProblem = speaksNoTunnel;
+  const choice = chooseEndpoints(backends, { from, locality, networks, gatewayProblem, trafficDistribution });
+  for (const { cluster, count, why } of choice.leftOut)
+    problems.add(`${count} endpoints of cluster ${cluster} are not reached: ${why}`);
+  return nearestOf(choice);
 }
 
 /** internalTrafficPolicy Local: endpoints of this node; if its addresses are not known, those of its cluster. */

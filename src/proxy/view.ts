@@ -3,6 +3,7 @@
 import { type IpRange, isInRange, parseIp, parseRange } from '../base/net/ip.ts';
 import { refusedRange } from '../base/net/special-ranges.ts';
 import { type SetLocality, unknownLocality } from '../clusterset/rules/locality.ts';
+import { oneNetwork, type SetNetworks } from '../clusterset/rules/networks/networks.ts';
 import type { Node } from '../kube/objects/node.ts';
 import type { View } from './choose.ts';
 
@@ -12,6 +13,7 @@ export interface ViewInput {
   readonly zone?: string;
   readonly region?: string;
   readonly locality: SetLocality;
+  readonly networks: SetNetworks;
   /** Pod ranges of this node; those of the Node object if none are given. */
   readonly nodeRanges: readonly IpRange[];
   readonly node?: Node;
@@ -26,6 +28,7 @@ export interface ViewInput {
 export const emptyViewInput: ViewInput = {
   cluster: '',
   locality: unknownLocality,
+  networks: oneNetwork,
   nodeRanges: [],
   ranges: [],
   serviceRanges: [],
@@ -47,6 +50,7 @@ export function viewOf(input: ViewInput): View {
       region: input.region ?? ofNode[regionLabel] ?? place?.region,
     },
     locality,
+    networks: input.networks,
     serves: (ip) => isIn(ip, input.ranges),
     refusal: refusalOf(input),
     ...(ranges.length === 0 ? {} : { isOnNode: (address: string) => isIn(address, ranges) }),

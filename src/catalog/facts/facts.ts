@@ -3,18 +3,22 @@
 
 import type { ByteReader, ByteWriter } from '../../base/dns/bytes.ts';
 import { parseAddress, parseIpv4Number } from '../../base/net/ip.ts';
+import { isServingRemotely, remoteFamily } from '../../clusterset/rules/networks/remote-endpoint.ts';
 import { type Endpoint, type EndpointSlice, isReady } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import { listOf, type PortFacts, packPorts, portOf, portsOf, repeat, unpackPorts } from './ports.ts';
 import type { SliceShapes } from './slice-shapes.ts';
 
 export interface EndpointFacts {
+  /** Empty behind a gateway. */
   readonly address: Uint8Array;
   /** Empty if it has none of its own. */
   readonly hostname: string;
   readonly isReady: boolean;
   /** Empty if unknown; only of imported slices. */
   readonly zone: string;
+  /** Set for an endpoint of another network, which has no address here: the family that it has there. */
+  readonly behindGateway?: 'IPv4' | 'IPv6';
 }
 
 /** When and in which form the fact was seen: what `explain` says of a record. */
@@ -263,8 +267,9 @@ export function packSlice(
   packSeen(writer, { resourceVersion: metadata.resourceVersion ?? '', seenMs });
   const countAt = writer.length;
   writer.u16(0);
-  // Names stand for addresses: a slice of FQDNs has none to give.
-  writer.setU16(countAt, packEndpoints(writer, slice, zones));
+  // Names stand for addresses: a slice of FQDNs has none to give, unless they stand for endpoints of another network.
+  const isRemote = isImported && cluster !== '' && slice.addressType === 'FQDN';
+  writer.setU16(countAt, isRemote ? packRemote(writer, slice, zones) : packEndpoints(writer, slice, zones));
   return writer.view();
 }
 
@@ -300,6 +305,21 @@ function packEndpoints(writer: ByteWriter, slice: EndpointSlice, zones: readonly
   return count;
 }
 
+/** Endpoints behind a gateway: no address, and a mark for the family that they have there. */
+function packRemote(writer: ByteWriter, slice: EndpointSlice, zones: readonly string[]): number {
+  let count = 0;
+  for (const endpoint of listOf(slice.endpoints)) {
+    const family = endpoint ? remoteFamily(listOf(endpoint.addresses)[0]) : undefined;
+    if (family === undefined || count >= endpointsMax) continue;
+    writer.u8((isServingRemotely(endpoint) ? 0x80 : 0) | (family === 'IPv6' ? remoteIpv6 : 0)).text('');
+    if (zones.length > 0) writer.u8(zones.indexOf(endpoint.zone ?? '') + 1);
+    count += 1;
+  }
+  return count;
+}
+
+const remoteIpv6 = 0x40;
+
 /** Its length with a mark, and the address; nothing for a text that is no address of this length, if one is given. */
 function packAddress(writer: ByteWriter, text: string, mark: number, bytes: number | undefined): boolean {
   const ipv4 = parseIpv4Number(text);
@@ -321,10 +341,12 @@ export function unpackSlice(reader: ByteReader, shapes: SliceShapes, name: strin
   const { resourceVersion, seenMs } = unpackSeen(reader);
   const endpoints = repeat(reader.u16(), () => {
     const head = reader.u8();
-    const address = reader.raw(head & 0x7f);
+    const address = reader.raw(head & 0x3f);
     const hostname = reader.text();
     const zone = zones.length === 0 ? '' : (zones[reader.u8() - 1] ?? '');
-    return { address, hostname, isReady: head >= 0x80, zone };
+    const facts = { address, hostname, isReady: head >= 0x80, zone };
+    if (address.length > 0) return facts;
+    return { ...facts, behindGateway: (head & remoteIpv6) === 0 ? ('IPv4' as const) : ('IPv6' as const) };
   });
   return { name, service, isImported, cluster, ports, endpoints, resourceVersion, seenMs };
 }

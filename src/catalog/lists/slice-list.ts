@@ -28,6 +28,7 @@ const key = keysOf([
   'zone',
   'conditions',
   'ready',
+  'serving',
   importedServiceNameLabel,
   sourceClusterLabel,
   serviceNameLabel,
@@ -98,26 +99,28 @@ function readEndpoint(scanner: JsonScanner): Endpoint {
   let addresses: string[] = [];
   let hostname: string | undefined;
   let zone: string | undefined;
-  let ready: boolean | undefined;
+  let conditions: NonNullable<Endpoint['conditions']> = {};
   if (scanner.enterObject()) {
     while (scanner.nextKey()) {
       if (scanner.isKey(key.addresses)) addresses = readArray(scanner, readText);
       else if (scanner.isKey(key.hostname)) hostname = scanner.text();
       else if (scanner.isKey(key.zone)) zone = scanner.text();
-      else if (scanner.isKey(key.conditions)) ready = readReady(scanner);
+      else if (scanner.isKey(key.conditions)) conditions = readConditions(scanner);
       else scanner.skip();
     }
   }
-  return { addresses, hostname, zone, conditions: { ready } };
+  return { addresses, hostname, zone, conditions };
 }
 
-function readReady(scanner: JsonScanner): boolean | undefined {
+function readConditions(scanner: JsonScanner): NonNullable<Endpoint['conditions']> {
   let ready: boolean | undefined;
+  let serving: boolean | undefined;
   if (scanner.enterObject()) {
     while (scanner.nextKey()) {
       if (scanner.isKey(key.ready)) ready = scanner.boolean();
+      else if (scanner.isKey(key.serving)) serving = scanner.boolean();
       else scanner.skip();
     }
   }
-  return ready;
+  return { ready, serving };
 }

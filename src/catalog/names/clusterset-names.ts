@@ -5,10 +5,12 @@
 import { nameBytesMax, tryEncodeName } from '../../base/dns/name.ts';
 import { formatAddress } from '../../base/net/ip.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
+import type { SetNetworks } from '../../clusterset/rules/networks/networks.ts';
 import type { EndpointFacts } from '../facts/facts.ts';
 import type { PortFacts } from '../facts/ports.ts';
 import { choose, nearestOf } from '../routing/choose.ts';
 import { type Place, preferenceOf } from '../routing/locality.ts';
+import { reachable, speaksNoTunnel } from '../routing/reachable.ts';
 import { endpointsType, type Order, order, plainRecord } from './answers.ts';
 import {
   addAddresses,
@@ -27,6 +29,7 @@ export interface ClustersetNamesOptions {
   /** Whether `<clusterid>.<svc>.<ns>.svc.<zone>` names the service in that cluster alone. The specification says no. */
   readonly hasClusterNames: boolean;
   readonly locality: SetLocality;
+  readonly networks: SetNetworks;
   /** Where the clients are that ask for these names. */
   readonly from: Place;
   /** Why an address of the import is not its own; undefined if it is. */
@@ -40,6 +43,7 @@ interface ReadyEndpoint extends EndpointFacts {
   readonly ordinal: number;
   /** Ports of its slice. */
   readonly ports: readonly PortFacts[];
+  readonly isBehindGateway: boolean;
 }
 
 export function namesOfImport(input: OwnerInput, options: ClustersetNamesOptions): OwnerNames {
@@ -49,7 +53,7 @@ export function namesOfImport(input: OwnerInput, options: ClustersetNamesOptions
   const hasAddress = !isHeadless && input.owner.ips.length > 0;
   // Slices of a service with an address are the most by far, and its names do not depend on them.
   const needsEndpoints = !hasAddress || options.hasClusterNames || options.isExplained;
-  const ready = needsEndpoints ? readyEndpoints(names, input) : [];
+  const ready = needsEndpoints ? directOf(names, input.name, readyEndpoints(names, input), options) : [];
   // The import exists even if nothing is behind it at the moment: other types and empty answers are NODATA.
   if (!isHeadless) names.exist(input.name);
   if (!isHeadless) existPorts(names, input.name, input.owner.ports);
@@ -64,13 +68,30 @@ function readyEndpoints(names: OwnerNames, { slices, ordinalOf }: OwnerInput): R
   for (const slice of slices) {
     const ordinal = ordinalOf(slice.cluster);
     for (const endpoint of slice.endpoints) {
-      const { address, hostname, isReady, zone } = endpoint;
+      const { address, hostname, isReady, zone, behindGateway } = endpoint;
       const { cluster, ports } = slice;
-      if (isReady) ready.push({ address, hostname, isReady, zone, cluster, ordinal, ports });
+      const isBehindGateway = behindGateway !== undefined;
+      if (isReady) ready.push({ address, hostname, isReady, zone, cluster, ordinal, ports, isBehindGateway });
       else noteUnready(names, slice, endpoint);
     }
   }
   return ready;
+}
+
+/** Names of endpoints lead to addresses: those of another network are none of them, whatever the slices say. */
+function directOf(
+  names: OwnerNames,
+  name: string,
+  ready: readonly ReadyEndpoint[],
+  { networks }: Pick<ClustersetNamesOptions, 'networks'>,
+): readonly ReadyEndpoint[] {
+  const { reached, leftOut } = reachable(ready, { networks, gatewayProblem: speaksNoTunnel });
+  for (const { cluster, count, why } of leftOut)
+    names.leftOut.push({
+      what: `${count} of ${ready.length} ready endpoints of ${name}`,
+      why: `cluster ${cluster}: ${why}`,
+    });
+  return reached;
 }
 
 /** An import without an address of its own has no records: its endpoints are no substitute for what it was to have. */
@@ -98,10 +119,12 @@ interface Used {
 function usedOf(
   names: OwnerNames,
   { owner, name }: OwnerInput,
-  { ready, locality, from }: ClustersetNamesOptions & { readonly ready: readonly ReadyEndpoint[] },
+  { ready, locality, networks, from }: ClustersetNamesOptions & { readonly ready: readonly ReadyEndpoint[] },
 ): Used {
   const { trafficDistribution } = owner;
-  const endpoints = nearestOf(choose(ready, { from, locality, trafficDistribution }));
+  const endpoints = nearestOf(
+    choose(ready, { from, locality, networks, gatewayProblem: speaksNoTunnel, trafficDistribution }),
+  );
   const far = ready.length - endpoints.length;
   if (far > 0) names.leftOut.push({ what: `${far} of ${ready.length} ready endpoints of ${name}`, why: fartherAway });
   return { endpoints, isNearest: preferenceOf(locality.preference, trafficDistribution) === 'NearestFirst' };

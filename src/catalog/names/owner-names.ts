@@ -242,5 +242,6 @@ export function endpointNames(endpoint: EndpointFacts): string[] {
 
 export function noteUnready(names: OwnerNames, slice: NamedSlice, endpoint: EndpointFacts): void {
   const where = slice.cluster === '' ? `slice ${slice.name}` : `slice ${slice.name} of cluster ${slice.cluster}`;
-  names.leftOut.push({ what: `endpoint ${endpointName(endpoint)} in ${where}`, why: 'not ready' });
+  const which = endpoint.behindGateway === undefined ? `endpoint ${endpointName(endpoint)}` : 'an endpoint';
+  names.leftOut.push({ what: `${which} in ${where}`, why: 'not ready' });
 }

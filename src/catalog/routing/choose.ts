@@ -3,14 +3,14 @@
 
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import { type Place, preferenceOf, tierOf } from './locality.ts';
+import { type Chosen, type LeftOut, type Reachable, reachable, type Ways } from './reachable.ts';
 
-export interface Candidate {
-  readonly cluster: string;
+export interface Candidate extends Reachable {
   /** Its own zone; that of its cluster if empty or absent. */
   readonly zone?: string;
 }
 
-export interface Chooser {
+export interface Chooser extends Ways {
   /** Where the client is. */
   readonly from: Place;
   readonly locality: SetLocality;
@@ -19,23 +19,26 @@ export interface Chooser {
 }
 
 interface Tier<T> {
-  readonly endpoints: readonly T[];
+  readonly endpoints: readonly Chosen<T>[];
 }
 
 export interface Choice<T> {
   /** Nearest first; never an empty one. */
   readonly tiers: readonly Tier<T>[];
+  /** Ready endpoints that this client cannot reach. */
+  readonly leftOut: readonly LeftOut[];
 }
 
 export function choose<T extends Candidate>(ready: readonly T[], chooser: Chooser): Choice<T> {
-  if (ready.length === 0) return { tiers: [] };
+  const { reached, leftOut } = reachable(ready, chooser);
+  if (reached.length === 0) return { tiers: [], leftOut };
   if (preferenceOf(chooser.locality.preference, chooser.trafficDistribution) === 'Spread')
-    return { tiers: [{ endpoints: ready }] };
-  return { tiers: byDistance(ready, chooser) };
+    return { tiers: [{ endpoints: reached }], leftOut };
+  return { tiers: byDistance(reached, chooser), leftOut };
 }
 
 /** The endpoints that new connections go to. */
-export function nearestOf<T>({ tiers }: Choice<T>): readonly T[] {
+export function nearestOf<T>({ tiers }: Choice<T>): readonly Chosen<T>[] {
   return tiers[0]?.endpoints ?? [];
 }
 
@@ -44,8 +47,8 @@ export function placeOfCandidate({ cluster, zone }: Candidate, { clusters }: Set
   return { cluster, zone: zone || known?.zone, region: known?.region };
 }
 
-function byDistance<T extends Candidate>(ready: readonly T[], { from, locality }: Chooser): Tier<T>[] {
-  const byTier: T[][] = [];
+function byDistance<T extends Candidate>(ready: readonly Chosen<T>[], { from, locality }: Chooser): Tier<T>[] {
+  const byTier: Chosen<T>[][] = [];
   for (const endpoint of ready) (byTier[tierOf(from, placeOfCandidate(endpoint, locality))] ??= []).push(endpoint);
   const tiers: Tier<T>[] = [];
   for (const endpoints of byTier) if (endpoints !== undefined) tiers.push({ endpoints });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { oneNetwork } from '../../clusterset/rules/networks/networks.ts';
 import { choose, nearestOf } from './choose.ts';
 import { type Place, preferenceOf, seenFrom, tierOf } from './locality.ts';
 
@@ -57,6 +58,8 @@ describe('locality', () => {
   });
 });
 
+const oneWay = { networks: oneNetwork, gatewayProblem: () => undefined };
+
 describe('choose', () => {
   // cluster/region/zone; the zone is the endpoint's own, the region that of its cluster.
   const endpoints = (texts: readonly string[]) => texts.map((text) => ({ text, ...place(text) }));
@@ -80,12 +83,13 @@ describe('choose', () => {
         from: here,
         locality: localityOf(ready, 'NearestFirst'),
         trafficDistribution: undefined,
+        ...oneWay,
       });
       expect(chosen.tiers.map((tier) => tier.endpoints.map(({ text }) => text))).toEqual(tiers);
       expect(nearestOf(chosen).map(({ text }) => text)).toEqual(tiers[0] ?? []);
     });
     test(`choose: Spread of ${ready.join(', ') || 'none'} -> all, unless the service asks for the nearest`, () => {
-      const chooser = { from: here, locality: localityOf(ready, 'Spread'), trafficDistribution: undefined };
+      const chooser = { from: here, locality: localityOf(ready, 'Spread'), trafficDistribution: undefined, ...oneWay };
       expect(nearestOf(choose(endpoints(ready), chooser)).map(({ text }) => text)).toEqual(ready);
       const close = choose(endpoints(ready), { ...chooser, trafficDistribution: 'PreferClose' });
       expect(nearestOf(close).map(({ text }) => text)).toEqual(tiers[0] ?? []);

@@ -7,12 +7,14 @@ import type { PortFacts } from '../facts/ports.ts';
 export type Family = 'IPv4' | 'IPv6';
 
 export interface Target {
-  /** In its shortest form. */
+  /** In its shortest form; empty behind a gateway. */
   readonly address: string;
   readonly port: number;
   readonly cluster: string;
   /** Absent if the endpoint has none of its own. */
   readonly zone?: string;
+  /** Its cluster lies in another network. */
+  readonly isBehindGateway?: boolean;
 }
 
 export function familyOf(address: Uint8Array): Family {
@@ -28,7 +30,7 @@ export interface TargetsRequest {
   readonly isUsable?: (address: string, cluster: string) => boolean;
 }
 
-/** Each address and port once. */
+/** Each address and port once; behind gateways each endpoint. */
 export function targetsOf({ port, slices, family, isUsable }: TargetsRequest): Target[] {
   const targets = new Map<string, Target>();
   for (const slice of slices) {
@@ -36,8 +38,14 @@ export function targetsOf({ port, slices, family, isUsable }: TargetsRequest): T
     const target = slice.ports.find(({ name, protocol }) => name === port.name && protocol === port.protocol);
     if (target === undefined || slice.cluster === '') continue;
     const { cluster } = slice;
-    for (const endpoint of slice.endpoints) {
-      if (!endpoint.isReady || (family !== undefined && familyOf(endpoint.address) !== family)) continue;
+    for (const [index, endpoint] of slice.endpoints.entries()) {
+      const ownFamily = endpoint.behindGateway ?? familyOf(endpoint.address);
+      if (!endpoint.isReady || (family !== undefined && ownFamily !== family)) continue;
+      if (endpoint.behindGateway !== undefined) {
+        const remote = { address: '', port: target.port, cluster, zone: endpoint.zone || undefined };
+        targets.set(`${slice.name} ${index}`, { ...remote, isBehindGateway: true });
+        continue;
+      }
       const address = formatAddress(endpoint.address);
       if (isUsable !== undefined && !isUsable(address, cluster)) continue;
       const key = `${address} ${target.port}`;

@@ -23,6 +23,7 @@ import type { AgentContext, Membership } from '../copies/context.ts';
 import { createHomeCopies } from '../copies/home-copies.ts';
 import { LegacyRecords } from '../copies/legacy-records.ts';
 import { type Member, Members } from '../copies/members.ts';
+import { NetworksCopy } from '../copies/networks-copy.ts';
 import { followOwnRanges } from '../copies/own-ranges.ts';
 import { PolicyCopy } from '../copies/policy-copy.ts';
 import { type ClusterProperty, clusterPropertyType } from '../kinds/cluster-property.ts';
@@ -35,7 +36,6 @@ import { type JudgingRules, judgingRules } from '../rules/leases/judging.ts';
 import { trustAnnotations } from '../rules/leases/trusted-authorities.ts';
 import { localityOf } from '../rules/locality.ts';
 import { listenerPortsIn } from '../rules/networks/networks.ts';
-import { networksOf } from '../rules/networks/reach.ts';
 import { hasAddressIn } from '../rules/set-ground.ts';
 import { measureAgent } from './agent-metrics.ts';
 import { type ControllerName, ControllerQueues } from './controller-queues.ts';
@@ -99,6 +99,7 @@ export function createAgent(options: AgentOptions): Agent {
   const judging = options.judging ?? judgingRules;
   const members = new Members({ world, log, broker, clusterset, clusterId });
   const policy = new PolicyCopy({ world, log, broker, members, clusterset, clusterId });
+  const networks = new NetworksCopy({ members, policy, clusterId });
   const views = createInformer<ServiceImport>({ ...atBroker, type: serviceImportType });
   const federated = createInformer<FederatedService>({ ...atBroker, type: federatedServiceType });
   const policies = createInformer<ServiceExportPolicy>({ client: home, world, log, type: serviceExportPolicyType });
@@ -173,6 +174,8 @@ export function createAgent(options: AgentOptions): Agent {
     addressRules: () => policy.rules,
     addressRulesOf: (clusterId) => policy.rulesOf(clusterId),
     brokerAwaySinceMs: () => brokerAwaySinceMs,
+    networks: () => networks.current,
+    unreachedFrom: () => carriers.unreachedFrom,
     verdict: (clusterId) => lease.verdict(clusterId),
   };
   const allocator = createAllocator({ home, world, log, claims: copies.claims, holdMs: () => policy.current.holdMs });
@@ -184,12 +187,7 @@ export function createAgent(options: AgentOptions): Agent {
     wanted: (present) => ({
       dns: policy.current.dns,
       locality: localityOf(policy.current.locality, [...members.clusters.values()]),
-      networks: networksOf({
-        members: [...members.clusters.values()],
-        self: clusterId,
-        refusal: (address, accepted) => policy.gatewayRefusal(address, accepted),
-        ports: listenerPortsIn(present),
-      }),
+      networks: networks.read(listenerPortsIn(present)),
       ground: {
         federationZones: options.federationZones?.current() ?? [],
         authorities: options.federationZones?.authorities() ?? {},
@@ -281,6 +279,7 @@ export function createAgent(options: AgentOptions): Agent {
   }
 
   function policyChanged(): void {
+    networks.changed();
     if (policy.hasSynced && members.clusters.hasSynced) dnsOptions.nudge();
     members.read(policy.current.layout);
     lease.timesChanged();
@@ -293,6 +292,7 @@ export function createAgent(options: AgentOptions): Agent {
 
   /** A member that comes or goes, or whose ranges change, concerns the services it has; we ourselves all of them. */
   function memberChanged(clusterId: string, member: Member | undefined): void {
+    networks.changed();
     if (policy.hasSynced && members.clusters.hasSynced) dnsOptions.nudge();
     if (clusterId === membership.clusterId) return policyChanged();
     queues.add(merging, members.servicesOf(clusterId));

@@ -7,6 +7,7 @@ import type { AgentContext } from '../copies/context.ts';
 import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import type { Merge } from '../rules/merge/merged.ts';
+import { clustersReached, reachCondition } from '../rules/networks/reach-condition.ts';
 import { conflictConditions } from './address-conflicts.ts';
 import type { HeldAddresses } from './import-addresses.ts';
 
@@ -33,7 +34,7 @@ export async function writeImportStatus(
   const judged = readyCondition(facts, { hasProxy: context.hasProxy(), routesServices: context.routesServices() });
   // Until the proxies of this cluster have been listed, the last condition stays.
   const wanted = judged.status === 'Unknown' ? (present ?? judged) : judged;
-  const wantedConditions = [wanted, ...conflictConditions(context, object)];
+  const wantedConditions = [wanted, ...conflictConditions(context, object), ...reachConditions(context, object, facts)];
   const status: ServiceImport['status'] = {
     ...object.status,
     clusters: facts.merge.clusters.map((cluster) => ({ cluster })),
@@ -47,6 +48,21 @@ export async function writeImportStatus(
     // Removed meanwhile: the next event brings the key back.
     if (!isNotFound(error)) throw error;
   }
+}
+
+/** None for an import all of whose clusters are in this network and always were. */
+function reachConditions(
+  context: AgentContext,
+  object: ServiceImport,
+  { merge, source }: ImportStatusFacts,
+): WantedCondition[] {
+  const { clusters } = merge;
+  const ports = merge.ports.filter(({ isExposed }) => isExposed);
+  const [networks, unreachedFrom] = [context.networks(), context.unreachedFrom()];
+  const found = clustersReached({ networks, clusters, ports, source, unreachedFrom });
+  if (found !== undefined) return [found];
+  if (conditionOf(object.status?.conditions, reachCondition) === undefined) return [];
+  return [{ type: reachCondition, status: 'True', reason: 'Reached', message: 'all clusters are in this network' }];
 }
 
 /**

@@ -174,6 +174,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
         const portNames = merge.portNames.get(cluster) ?? new Map<string, string>();
         const rules = context.addressRulesOf(cluster);
         const { isTrusted, isDraining } = standing;
+        const isOtherNetwork = context.networks().clusters.has(cluster);
         const translations = cluster === membership.clusterId ? context.ownAddresses().inverse : undefined;
         return published()
           .filter(({ addressType }) => addressType !== 'FQDN')
@@ -187,6 +188,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
               isDraining,
               rules,
               translations,
+              isOtherNetwork,
               owner,
               derivedService,
             }),

@@ -2,6 +2,8 @@
 // IPs, and whether the cluster IPs of Services are routed here. An unknown value is undefined and no condition is derived
 // from it.
 
+import { compareText } from '../../base/compare-text.ts';
+import { isSameJson } from '../../base/json.ts';
 import type { Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
@@ -9,14 +11,14 @@ import { createInformer, type Informer } from '../../kube/controller/informer.ts
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { isEmbeddedHome } from '../../kube/objects/ours.ts';
-import { partLabel, partState } from '../../kube/objects/part-lease.ts';
+import { partAnnotations, partLabel, partState } from '../../kube/objects/part-lease.ts';
 
 export interface CarriersOptions {
   readonly home: Client;
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly systemNamespace: string;
-  /** Called when `hasProxy` or `routesServices` has changed. */
+  /** Called when `hasProxy`, `routesServices` or `unreachedFrom` has changed. */
   readonly onChange: () => void;
 }
 
@@ -25,6 +27,7 @@ export class Carriers {
   readonly #leases: Informer<Lease>;
   #hasProxy: boolean | undefined;
   #routesServices: boolean | undefined;
+  #unreachedFrom: ReadonlyMap<string, readonly string[]> = new Map();
   #retry: Timer | undefined;
   #isStopped = false;
 
@@ -61,13 +64,22 @@ export class Carriers {
     return this.#routesServices;
   }
 
+  /** Nodes whose proxies have reported that they cannot reach a cluster of another network, by cluster. */
+  get unreachedFrom(): ReadonlyMap<string, readonly string[]> {
+    return this.#unreachedFrom;
+  }
+
   /** A proxy that falls silent changes nothing by itself: to be called now and then. */
   look(): void {
     if (!this.#leases.hasSynced) return;
     const nowMs = this.#options.world.clock.wallMs();
-    const hasProxy = [...this.#leases.values()].some((lease) => partState(lease, nowMs).kind === 'reported');
-    if (hasProxy === this.#hasProxy) return;
+    const living = [...this.#leases.values()].filter((lease) => partState(lease, nowMs).kind === 'reported');
+    const hasProxy = living.length > 0;
+    const unreachedFrom = unreachedIn(living);
+    const isSame = isSameJson([...unreachedFrom], [...this.#unreachedFrom]);
+    if (hasProxy === this.#hasProxy && isSame) return;
     this.#hasProxy = hasProxy;
+    this.#unreachedFrom = unreachedFrom;
     this.#options.onChange();
   }
 
@@ -83,6 +95,17 @@ export class Carriers {
     }
     if (this.#routesServices !== undefined) this.#options.onChange();
   }
+}
+
+/** In an order that the informer does not change. */
+function unreachedIn(leases: readonly Lease[]): Map<string, string[]> {
+  const nodes = new Map<string, string[]>();
+  for (const { metadata } of leases) {
+    const node = metadata.annotations?.[partAnnotations.node] || metadata.name;
+    for (const cluster of (metadata.annotations?.[partAnnotations.unreached] ?? '').split(',').filter(Boolean))
+      nodes.set(cluster, [...(nodes.get(cluster) ?? []), node].sort());
+  }
+  return new Map([...nodes].sort(([a], [b]) => compareText(a, b)));
 }
 
 const askAgainMs = 1_000;

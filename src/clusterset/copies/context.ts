@@ -9,6 +9,7 @@ import type { ClusterSetIpPolicy, RecordLayout } from '../kinds/cluster-set.ts';
 import type { OwnAddresses } from '../rules/address-translation.ts';
 import type { AddressRules } from '../rules/endpoint-address.ts';
 import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
+import type { SetNetworks } from '../rules/networks/networks.ts';
 import type { SetPolicy } from '../rules/set-policy.ts';
 import type { HomeCopies } from './home-copies.ts';
 import type { LegacyRecords } from './legacy-records.ts';
@@ -51,5 +52,9 @@ export interface AgentContext {
   readonly addressRulesOf: (clusterId: string) => AddressRules;
   /** Wall time of the broker's last answer; undefined while it answers. */
   readonly brokerAwaySinceMs: () => number | undefined;
+  /** The other networks of the set. */
+  readonly networks: () => SetNetworks;
+  /** Nodes that have reported that they cannot reach a cluster of another network, by cluster. */
+  readonly unreachedFrom: () => ReadonlyMap<string, readonly string[]>;
   readonly verdict: (clusterId: string) => LeaseVerdict;
 }

@@ -35,6 +35,54 @@ const request = (more: Partial<ImportedSliceRequest> = {}): ImportedSliceRequest
 const conditionsOf = (more: Partial<ImportedSliceRequest>) =>
   planImportedSlice(request(more)).endpoints?.[0]?.conditions;
 
+describe('plan imported slice of another network', () => {
+  const text = (more: Partial<ImportedSliceRequest> = {}) =>
+    JSON.stringify(planImportedSlice(request({ isOtherNetwork: true, ...more })));
+
+  test('plan imported slice: a cluster of another network -> counted, with ports and zones, and no address', () => {
+    const endpoints = [
+      { addresses: ['10.1.0.1'], zone: 'eu-1', hostname: 'db-0', nodeName: 'n1' },
+      { addresses: ['10.1.0.2'], conditions: { ready: false } },
+      { addresses: null as unknown as string[] },
+    ];
+    const slice = planImportedSlice(request({ isOtherNetwork: true, published: published({ endpoints }) }));
+    expect(slice.addressType).toBe('FQDN');
+    expect(slice.endpoints).toEqual([
+      {
+        addresses: ['ipv4.gateway.invalid'],
+        conditions: { ready: false, serving: true, terminating: false },
+        zone: 'eu-1',
+      },
+      { addresses: ['ipv4.gateway.invalid'], conditions: { ready: false, serving: false, terminating: false } },
+    ]);
+    expect(slice.ports).toEqual([{ name: 'http', port: 8080, protocol: 'TCP' }]);
+    expect(JSON.stringify(slice)).not.toMatch(/10\.1\.0|db-0|n1/);
+  });
+
+  test('plan imported slice: another network has the same addresses as the reader -> counted all the same', () => {
+    const overlapping = { ...rules, readerRanges: [parseRange('10.1.0.0/16')!] };
+    expect(planImportedSlice(request({ rules: overlapping })).endpoints).toEqual([]);
+    expect(planImportedSlice(request({ rules: overlapping, isOtherNetwork: true })).endpoints).toHaveLength(1);
+  });
+
+  test('plan imported slice: another network, and the cluster is draining or not trusted -> not serving', () => {
+    for (const more of [{ isDraining: true }, { isTrusted: false }]) expect(text(more)).toMatch(/"serving":false/);
+    expect(text()).toMatch(/"serving":true/);
+  });
+
+  test('plan imported slice: another network and a derived Service -> not behind that Service', () => {
+    expect(text({ derivedService: 'derived-x' })).not.toMatch(/derived-x/);
+  });
+
+  test('plan imported slice: the cluster moves to another network -> planned anew', () => {
+    const plan = createImportedSlicePlanner();
+    const slice = published();
+    expect(plan(request({ published: slice })).addressType).toBe('IPv4');
+    expect(plan(request({ published: slice, isOtherNetwork: true })).addressType).toBe('FQDN');
+    expect(plan(request({ published: slice, isOtherNetwork: false })).addressType).toBe('IPv4');
+  });
+});
+
 describe('plan imported slice', () => {
   test('plan imported slice: what a cluster published -> a slice of the import, with our labels and the merged port names', () => {
     const slice = planImportedSlice(request());

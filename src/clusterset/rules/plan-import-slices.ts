@@ -18,6 +18,7 @@ import { type Translation, translate } from './address-translation.ts';
 import { sliceManager } from './agent-marks.ts';
 import { type AddressRules, refusal } from './endpoint-address.ts';
 import type { ServiceKey } from './names.ts';
+import { remoteEndpoint } from './networks/remote-endpoint.ts';
 import { managedByLabel, manager } from './plan-import.ts';
 
 export interface ImportedSliceRequest {
@@ -34,12 +35,16 @@ export interface ImportedSliceRequest {
   /** Back to what the addresses are here, for what this very cluster published. */
   readonly translations?: readonly Translation[];
   readonly owner: OwnerReference;
+  /** Its addresses mean nothing here: the cluster lies in another network. */
+  readonly isOtherNetwork?: boolean;
   /** The Service of this cluster that they stand behind too, so that its own data plane carries their traffic. */
   readonly derivedService?: string;
 }
 
 export function planImportedSlice(request: ImportedSliceRequest): EndpointSlice {
-  const { service, cluster, published, owner, derivedService } = request;
+  const { service, cluster, published, owner, isOtherNetwork = false } = request;
+  const derivedService = isOtherNetwork ? undefined : request.derivedService;
+  const plan = isOtherNetwork ? planRemote : planEndpoint;
   return {
     apiVersion: apiVersionOf(endpointSliceType),
     kind: endpointSliceType.kind,
@@ -57,9 +62,9 @@ export function planImportedSlice(request: ImportedSliceRequest): EndpointSlice 
       },
       ownerReferences: [owner],
     },
-    addressType: published.addressType,
+    addressType: isOtherNetwork ? 'FQDN' : published.addressType,
     endpoints: (published.endpoints ?? [])
-      .map((endpoint) => planEndpoint(endpoint, request))
+      .map((endpoint) => plan(endpoint, request))
       .filter((one) => one !== undefined),
     ports: planPorts(published.ports ?? [], request.portNames),
   };
@@ -72,9 +77,27 @@ export function createImportedSlicePlanner(): (request: ImportedSliceRequest) =>
     { signature: string; request: ImportedSliceRequest; planned: EndpointSlice }
   >();
   return (request) => {
-    const { published, rules, translations, cluster, isTrusted, isDraining, owner, portNames, derivedService } =
-      request;
-    const signature = JSON.stringify([cluster, isTrusted, isDraining, owner, derivedService, [...portNames]]);
+    const {
+      published,
+      rules,
+      translations,
+      cluster,
+      isTrusted,
+      isDraining,
+      isOtherNetwork,
+      owner,
+      portNames,
+      derivedService,
+    } = request;
+    const signature = JSON.stringify([
+      cluster,
+      isTrusted,
+      isDraining,
+      isOtherNetwork,
+      owner,
+      derivedService,
+      [...portNames],
+    ]);
     const known = plans.get(published);
     const isSame = known?.signature === signature && known.request.rules === rules;
     if (isSame && known.request.translations === translations) return known.planned;
@@ -98,6 +121,16 @@ function planPorts(ports: readonly EndpointPort[], names: ReadonlyMap<string, st
     const name = names.get(port.name ?? '');
     return name === undefined ? [] : [{ ...port, name, protocol: port.protocol ?? 'TCP' }];
   });
+}
+
+/** Counted, with no address: whether its own ones overlap with those here does not matter. */
+function planRemote(
+  { addresses, conditions, zone }: Endpoint,
+  { published, isTrusted, isDraining = false }: ImportedSliceRequest,
+): Endpoint | undefined {
+  const { addressType } = published;
+  if ((addresses ?? []).length === 0 || addressType === 'FQDN') return undefined;
+  return remoteEndpoint(addressType, zone, (conditions?.ready ?? true) && isTrusted && !isDraining);
 }
 
 // A slice of another cluster is read field by field: no other field reaches this home.

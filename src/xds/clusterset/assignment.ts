@@ -4,8 +4,10 @@
 import type { JsonObject } from '../../base/json.ts';
 import { choose, placeOfCandidate } from '../../catalog/routing/choose.ts';
 import type { Place } from '../../catalog/routing/locality.ts';
+import { speaksNoTunnel } from '../../catalog/routing/reachable.ts';
 import type { Target } from '../../catalog/routing/targets.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
+import type { SetNetworks } from '../../clusterset/rules/networks/networks.ts';
 import { socketAddress } from '../bodies.ts';
 
 export interface AssignmentInput {
@@ -13,6 +15,7 @@ export interface AssignmentInput {
   readonly endpoints: readonly Target[];
   readonly from: Place;
   readonly locality: SetLocality;
+  readonly networks: SetNetworks;
   readonly trafficDistribution: string | undefined;
 }
 
@@ -24,7 +27,7 @@ interface Group {
 }
 
 export function assignmentOf({ name, endpoints, ...chooser }: AssignmentInput): JsonObject {
-  const { tiers } = choose(endpoints, chooser);
+  const { tiers } = choose(endpoints, { ...chooser, gatewayProblem: speaksNoTunnel });
   const groups = tiers.flatMap((tier, priority) => groupsOf(tier.endpoints, chooser.locality, priority));
   return { cluster_name: name, endpoints: groups.map(localityGroup) };
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { FactBook } from '../../catalog/facts/fact-book.ts';
 import type { ServiceImport } from '../../clusterset/kinds/service-import.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
+import { oneNetwork } from '../../clusterset/rules/networks/networks.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import { at } from '../testing/resources.ts';
 import { makeEntry } from '../view/entry.ts';
@@ -75,7 +76,11 @@ const from = { cluster: 'east', region: 'eu', zone: 'eu-1a' };
 
 /** `priority cluster/zone weight: addresses`, one line for each group. */
 function groups(preference: SetLocality['preference'], reader = from, given = service): string[] {
-  const [first] = clustersetEndpoints(given, 'clusterset.local', { from: reader, locality: locality(preference) });
+  const [first] = clustersetEndpoints(given, 'clusterset.local', {
+    from: reader,
+    locality: locality(preference),
+    networks: oneNetwork,
+  });
   const address = 'lb_endpoints.*.endpoint.address.socket_address.address';
   return (first!.body['endpoints'] as unknown[]).map((group) => {
     const place = `${at(group, 'locality.sub_zone')}/${at(group, 'locality.zone')}`;
@@ -133,7 +138,7 @@ test('clusterset: slices and endpoints in another order -> the same bytes', () =
   const turned = slices.map((each) => ({ ...each, endpoints: [...each.endpoints].reverse() })).reverse();
   const versions = (given: readonly EndpointSlice[]) => {
     const made = serviceOf(given);
-    const choice = { from, locality: locality('NearestFirst') };
+    const choice = { from, locality: locality('NearestFirst'), networks: oneNetwork };
     const all = [
       ...clustersetResources(made, 'clusterset.local'),
       ...clustersetEndpoints(made, 'clusterset.local', choice),

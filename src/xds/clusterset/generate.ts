@@ -4,6 +4,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { Place } from '../../catalog/routing/locality.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
+import type { SetNetworks } from '../../clusterset/rules/networks/networks.ts';
 import { edsCluster, http2Options, overAds, socketAddress, tcpProxy, typed } from '../bodies.ts';
 import type { Cause, XdsResource } from '../resource.ts';
 import { assignmentOf } from './assignment.ts';
@@ -26,17 +27,23 @@ export function clustersetResources(service: ClustersetService, domain: string):
   });
 }
 
+interface Seen {
+  readonly from: Place;
+  readonly locality: SetLocality;
+  readonly networks: SetNetworks;
+}
+
 /** Where the reader is decides which endpoints come first. */
 export function clustersetEndpoints(
   service: ClustersetService,
   domain: string,
-  { from, locality }: { readonly from: Place; readonly locality: SetLocality },
+  { from, locality, networks }: Seen,
 ): XdsResource[] {
   const { trafficDistribution } = service;
   return service.ports.map((port) => {
     const name = portName(service, domain, port);
     const endpoints = service.targetsOf(port);
-    const body = assignmentOf({ name, endpoints, from, locality, trafficDistribution });
+    const body = assignmentOf({ name, endpoints, from, locality, networks, trafficDistribution });
     return { type: 'endpoints', name, body, causes: [causeOf(service)] };
   });
 }

@@ -7,6 +7,7 @@ import { followImports } from '../../catalog/follow-imports.ts';
 import type { Place } from '../../catalog/routing/locality.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
 import { readLocality, type SetLocality, unknownLocality } from '../../clusterset/rules/locality.ts';
+import { oneNetwork, readNetworks } from '../../clusterset/rules/networks/networks.ts';
 import { allocatedRanges } from '../../clusterset/rules/set-ground.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
@@ -32,6 +33,7 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
   const served = new Set<string>();
   let domain = 'clusterset.local';
   let locality = unknownLocality;
+  let networks = oneNetwork;
   const fieldSelector = `metadata.name=${clusterSetDnsName}`;
   const config = createInformer<ConfigMap>({
     ...{ client, world, log, type: configMapType, namespace: systemNamespace, fieldSelector },
@@ -65,7 +67,7 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
   }
 
   function fill(from: Place, set: ResourceSet, key: string, service: ClustersetService | undefined): void {
-    const make = () => (service ? clustersetEndpoints(service, domain, { from, locality }) : []);
+    const make = () => (service ? clustersetEndpoints(service, domain, { from, locality, networks }) : []);
     replaceSafely(set, key, make, log);
   }
 
@@ -78,6 +80,7 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
   });
   config.on((_key, next) => {
     locality = readLocality(next ?? {});
+    networks = readNetworks(next ?? {});
     domain = readDnsOptions(next ?? {}).zone;
     addresses.setRanges(allocatedRanges(next ?? {}));
     batch.add(optionsKey);

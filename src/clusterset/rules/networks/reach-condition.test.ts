@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest';
+import type { ClusterReach } from './networks.ts';
+import { clustersReached, type ReachFacts } from './reach-condition.ts';
+
+const open: ClusterReach = {
+  network: 'aws',
+  gateways: [{ address: '203.0.113.1', port: 15443 }],
+  trustRoots: ['pem'],
+  listenerPort: 15_200,
+};
+const facts = (more: Partial<ReachFacts> = {}, south: Partial<ClusterReach> = {}): ReachFacts => ({
+  networks: { own: 'default', clusters: new Map([['south', { ...open, ...south }]]) },
+  clusters: ['east', 'south'],
+  ports: [{ port: 80, protocol: 'TCP' }],
+  source: 'allocate',
+  unreachedFrom: new Map(),
+  ...more,
+});
+
+describe('clusters reached', () => {
+  test('clusters reached: no cluster of the import is in another network -> no condition', () => {
+    expect(clustersReached(facts({ clusters: ['east', 'north'] }))).toBeUndefined();
+  });
+
+  const cases: [situation: string, given: ReachFacts, status: string, message: string][] = [
+    ['a gateway', facts(), 'True', 'east: directly; south: through a gateway of network aws'],
+    [
+      'no gateway',
+      facts({}, { gateways: [], problem: 'no gateway published' }),
+      'False',
+      'east: directly; south: not reached, it is in network aws: no gateway published',
+    ],
+    [
+      'no trust root',
+      facts({}, { trustRoots: [], problem: 'no trust root published' }),
+      'False',
+      'east: directly; south: not reached, it is in network aws: no trust root published',
+    ],
+    [
+      'a UDP port beside a TCP port',
+      facts({
+        ports: [
+          { port: 53, protocol: 'TCP' },
+          { port: 53, protocol: 'UDP' },
+        ],
+      }),
+      'False',
+      'east: directly; south: through a gateway of network aws, only TCP is carried between networks, not UDP port 53',
+    ],
+    [
+      'only UDP',
+      facts({ ports: [{ port: 53, protocol: 'UDP' }] }),
+      'False',
+      'east: directly; south: not reached, only TCP is carried between networks: UDP port 53',
+    ],
+    [
+      'a headless service',
+      facts({ source: 'none' }),
+      'False',
+      'east: directly; south: not reached, it is in network aws: the import has no address, and the endpoints of another network have none here',
+    ],
+    [
+      'a derived Service',
+      facts({ source: 'derived' }),
+      'False',
+      'east: directly; south: not reached, it is in network aws: the address of the import is that of a derived Service, whose data plane does not use gateways',
+    ],
+    [
+      'nodes without an Envoy',
+      facts({ unreachedFrom: new Map([['south', ['n1', 'n2']]]) }),
+      'False',
+      'east: directly; south: through a gateway of network aws, not from nodes n1, n2, where no Envoy accepts connections to it',
+    ],
+  ];
+  for (const [situation, given, status, message] of cases) {
+    test(`clusters reached: ${situation} -> ${status}, and says so for each cluster`, () => {
+      expect(clustersReached(given)).toMatchObject({ type: 'ClustersReached', status, message });
+    });
+  }
+
+  test('clusters reached: hundreds of clusters and nodes -> a bounded message', () => {
+    const clusters = Array.from({ length: 500 }, (_, i) => `c${i}`);
+    const nodes = Array.from({ length: 5000 }, (_, i) => `node-${i}`);
+    const networks = { own: 'default', clusters: new Map(clusters.map((id) => [id, open])) };
+    const unreachedFrom = new Map(clusters.map((id) => [id, nodes]));
+    expect(clustersReached(facts({ clusters, networks, unreachedFrom }))!.message.length).toBeLessThan(32_768);
+  });
+});

@@ -1,0 +1,81 @@
+// The condition ClustersReached of an import: by which way connections reach each of its clusters, or why they do not. Only of
+// imports with clusters in other networks. Pure.
+
+import type { WantedCondition } from '../../../kube/objects/conditions.ts';
+import type { ClusterReach, SetNetworks } from './networks.ts';
+
+export const reachCondition = 'ClustersReached';
+
+export interface ReachFacts {
+  readonly networks: SetNetworks;
+  /** Clusters of the import. */
+  readonly clusters: readonly string[];
+  /** Exposed ports of the import. */
+  readonly ports: readonly { readonly port: number; readonly protocol: string }[];
+  /** Where its address comes from; `none` also for headless services. */
+  readonly source: 'allocate' | 'derived' | 'none';
+  /** Nodes that have reported that they cannot reach a cluster, by cluster. */
+  readonly unreachedFrom: ReadonlyMap<string, readonly string[]>;
+}
+
+/** So many clusters and nodes are named. */
+const clustersMax = 50;
+const nodesMax = 5;
+
+/** Undefined if all clusters are in this network. */
+export function clustersReached(facts: ReachFacts): WantedCondition | undefined {
+  const { networks, clusters } = facts;
+  if (!clusters.some((cluster) => networks.clusters.has(cluster))) return undefined;
+  const ways = clusters.map((cluster) => ({ cluster, ...wayTo(cluster, facts) }));
+  const shown = ways.slice(0, clustersMax).map(({ cluster, text }) => `${cluster}: ${text}`);
+  const more = ways.length > clustersMax ? `; and ${ways.length - clustersMax} more` : '';
+  const message = `${shown.join('; ')}${more}`;
+  const isAll = ways.every(({ isReached }) => isReached);
+  const [status, reason] = isAll ? (['True', 'Reached'] as const) : (['False', 'NotAllReached'] as const);
+  return { type: reachCondition, status, reason, message };
+}
+
+interface Way {
+  readonly text: string;
+  readonly isReached: boolean;
+}
+
+function wayTo(cluster: string, { networks, ports, source, unreachedFrom }: ReachFacts): Way {
+  const reach = networks.clusters.get(cluster);
+  if (reach === undefined) return { text: 'directly', isReached: true };
+  const problem = problemOf(reach) ?? sourceProblems[source];
+  if (problem !== undefined)
+    return { text: `not reached, it is in network ${reach.network}: ${problem}`, isReached: false };
+  const carried = ports.filter(({ protocol }) => protocol === 'TCP');
+  const lost = ports.filter(({ protocol }) => protocol !== 'TCP');
+  const lostText = lost.map(({ protocol, port }) => `${protocol} port ${port}`).join(', ');
+  if (carried.length === 0 && lost.length > 0)
+    return { text: `not reached, only TCP is carried between networks: ${lostText}`, isReached: false };
+  const nodes = unreachedFrom.get(cluster) ?? [];
+  const notes = [
+    ...(lost.length > 0 ? [`only TCP is carried between networks, not ${lostText}`] : []),
+    ...(nodes.length > 0 ? [`not from ${nodesText(nodes)}, where no Envoy accepts connections to it`] : []),
+    ...(reach.problem === undefined ? [] : [reach.problem]),
+  ];
+  const text = [`through ${gatewaysText(reach)}`, ...notes].join(', ');
+  return { text, isReached: lost.length === 0 && nodes.length === 0 };
+}
+
+function problemOf({ gateways, trustRoots, problem }: ClusterReach): string | undefined {
+  return gateways.length > 0 && trustRoots.length > 0 ? undefined : (problem ?? 'no gateway published');
+}
+
+const sourceProblems: Readonly<Record<ReachFacts['source'], string | undefined>> = {
+  allocate: undefined,
+  derived: 'the address of the import is that of a derived Service, whose data plane does not use gateways',
+  none: 'the import has no address, and the endpoints of another network have none here',
+};
+
+function gatewaysText({ gateways, network }: ClusterReach): string {
+  return `${gateways.length === 1 ? 'a gateway' : `${gateways.length} gateways`} of network ${network}`;
+}
+
+function nodesText(nodes: readonly string[]): string {
+  const more = nodes.length > nodesMax ? ` and ${nodes.length - nodesMax} more` : '';
+  return `node${nodes.length === 1 ? '' : 's'} ${nodes.slice(0, nodesMax).join(', ')}${more}`;
+}
