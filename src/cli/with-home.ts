@@ -110,6 +110,7 @@ export const homeDefinitions: readonly string[] = [
   'serviceexports',
   'serviceimports',
   'serviceexportpolicies',
+  'serviceimportpolicies',
   'addressclaims',
   'hostnamegenerators',
   'meshexternalservices',

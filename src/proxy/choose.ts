@@ -4,12 +4,14 @@
 import { formatAddress } from '../base/net/ip.ts';
 import type { NamedSlice, OwnerFacts } from '../catalog/facts/facts.ts';
 import type { PortFacts } from '../catalog/facts/ports.ts';
-import { choose as chooseEndpoints, nearestOf } from '../catalog/routing/choose.ts';
+import { choose as chooseEndpoints, chosenOf } from '../catalog/routing/choose.ts';
 import type { Place } from '../catalog/routing/locality.ts';
 import { speaksNoTunnel } from '../catalog/routing/reachable.ts';
+import type { Lot } from '../catalog/routing/shares.ts';
 import { type Family, familyOf, type Target, targetsOf } from '../catalog/routing/targets.ts';
 import type { SetLocality } from '../clusterset/rules/locality.ts';
 import type { SetNetworks } from '../clusterset/rules/networks/networks.ts';
+import { needsUnready, readRouting } from '../clusterset/rules/routing/routing.ts';
 
 type Protocol = PortFacts['protocol'];
 export type Backend = Target;
@@ -21,6 +23,8 @@ export interface PortChoice {
   readonly port: number;
   /** Each (address, port) once; empty if connections are to be refused. */
   readonly backends: readonly Backend[];
+  /** The same with their shares, if these are not all alike. */
+  readonly lots?: readonly Lot<Backend>[];
   /** 0 without session affinity. */
   readonly affinitySeconds: number;
 }
@@ -68,8 +72,8 @@ export function choose({ owner, slices, addressProblem }: ServedImport, view: Vi
     }
     const family = familyOf(address);
     for (const port of firstOfEach(owner.ports)) {
-      const backends = backendsOf({ owner, port, slices, family, view, problems });
-      ports.push({ ip, family, protocol: port.protocol, port: port.port, backends, affinitySeconds });
+      const chosen = backendsOf({ owner, port, slices, family, view, problems });
+      ports.push({ ip, family, protocol: port.protocol, port: port.port, ...chosen, affinitySeconds });
     }
   }
   return { ports, problems: [...problems].slice(0, problemsMax) };
@@ -95,7 +99,8 @@ interface PortRequest {
   readonly problems: Set<string>;
 }
 
-function backendsOf({ owner, port, slices, family, view, problems }: PortRequest): readonly Backend[] {
+function backendsOf(request: PortRequest): Pick<PortChoice, 'backends' | 'lots'> {
+  const { owner, port, slices, family, view, problems } = request;
   const isUsable = (address: string, cluster: string): boolean => {
     const refusal = view.refusal(address, cluster);
     if (refusal !== undefined) problems.add(refusal);
@@ -104,11 +109,14 @@ function backendsOf({ owner, port, slices, family, view, problems }: PortRequest
   const backends = onNode(owner, targetsOf({ port, slices, family, isUsable }), view, problems);
   const { self: from, locality, networks } = view;
   const { trafficDistribution } = owner;
+  const routing = readRouting(owner.routing);
+  const unready = needsUnready(routing) ? targetsOf({ port, slices, family, areReady: false }) : [];
   const gatewayProblem = speaksNoTunnel;
-  const choice = chooseEndpoints(backends, { from, locality, networks, gatewayProblem, trafficDistribution });
+  const chooser = { from, locality, networks, gatewayProblem, trafficDistribution, routing };
+  const choice = chooseEndpoints(backends, chooser, unready);
   for (const { cluster, count, why } of choice.leftOut)
     problems.add(`${count} endpoints of cluster ${cluster} are not reached: ${why}`);
-  return nearestOf(choice);
+  return { backends: chosenOf(choice), ...(choice.lots.length > 1 ? { lots: choice.lots } : {}) };
 }
 
 /** internalTrafficPolicy Local: endpoints of this node; if its addresses are not known, those of its cluster. */

@@ -4,6 +4,7 @@
 import type { ByteReader, ByteWriter } from '../../base/dns/bytes.ts';
 import { parseAddress, parseIpv4Number } from '../../base/net/ip.ts';
 import { isServingRemotely, remoteFamily } from '../../clusterset/rules/networks/remote-endpoint.ts';
+import { routingAnnotation } from '../../clusterset/rules/routing/routing.ts';
 import { type Endpoint, type EndpointSlice, isReady } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import { listOf, type PortFacts, packPorts, portOf, portsOf, repeat, unpackPorts } from './ports.ts';
@@ -66,6 +67,8 @@ export interface OwnerFacts extends Seen {
   readonly externalName: string;
   /** From an import; empty if it has none. */
   readonly trafficDistribution: string;
+  /** From an import, as its agent wrote it (routing.ts); empty if it has none. */
+  readonly routing: string;
   /** Names of its slices, in the same namespace, each once. */
   readonly slices: readonly string[];
   /** Only of imports, and only where the book holds them. */
@@ -79,6 +82,7 @@ export const absentOwner: OwnerFacts = {
   ports: [],
   externalName: '',
   trafficDistribution: '',
+  routing: '',
   slices: [],
   resourceVersion: '',
   seenMs: 0,
@@ -112,10 +116,18 @@ export function factsOfImport(object: ImportLike, seenMs: number): Omit<OwnerFac
     ports: portsOf(spec?.ports),
     externalName: '',
     trafficDistribution: spec?.trafficDistribution ?? '',
+    routing: routingOf(object.metadata.annotations?.[routingAnnotation]),
     resourceVersion: object.metadata.resourceVersion ?? '',
     seenMs,
   };
 }
+
+function routingOf(text: unknown): string {
+  return typeof text === 'string' && text.length <= routingLengthMax ? text : '';
+}
+
+/** More clusters than any set has. */
+const routingLengthMax = 16_000;
 
 const defaultAffinitySeconds = 10_800;
 /** As Kubernetes bounds it. */
@@ -158,6 +170,7 @@ export function factsOfService(object: Service, seenMs: number): Omit<OwnerFacts
     ports: portsOf(spec?.ports),
     externalName: spec?.externalName ?? '',
     trafficDistribution: '',
+    routing: '',
     resourceVersion: object.metadata.resourceVersion ?? '',
     seenMs,
   };
@@ -185,7 +198,7 @@ const kinds: readonly OwnerKind[] = ['ClusterIP', 'Headless', 'ExternalName'];
 export function packOwner(writer: ByteWriter, owner: OwnerFacts, service: string): Uint8Array {
   writer
     .reset()
-    .u8(owner.isPresent ? 1 : 0)
+    .u8((owner.isPresent ? presentMark : 0) | (owner.routing === '' ? 0 : routingMark))
     .u8(kinds.indexOf(owner.kind));
   packSeen(writer, owner);
   writer.u8(owner.ips.length);
@@ -193,8 +206,17 @@ export function packOwner(writer: ByteWriter, owner: OwnerFacts, service: string
   packPorts(writer, owner.ports);
   writer.text(owner.externalName).text(owner.trafficDistribution).u16(owner.slices.length);
   for (const slice of owner.slices) packBehind(writer, slice, service);
+  if (owner.routing !== '') packRouting(writer, owner.routing);
   if (owner.traffic !== undefined) packTraffic(writer, owner.traffic);
   return writer.view();
+}
+
+const presentMark = 1;
+const routingMark = 2;
+
+function packRouting(writer: ByteWriter, routing: string): void {
+  const bytes = Buffer.from(routing, 'utf8');
+  writer.u16(bytes.length).raw(bytes);
 }
 
 function packTraffic(
@@ -222,7 +244,8 @@ function unpackTraffic(reader: ByteReader): TrafficFacts {
 
 /** `hasTraffic` says whether it was packed with what traffic needs. */
 export function unpackOwner(reader: ByteReader, service: string, hasTraffic: boolean): OwnerFacts {
-  const isPresent = reader.u8() === 1;
+  const marks = reader.u8();
+  const isPresent = (marks & presentMark) !== 0;
   const kind = kinds[reader.u8()]!;
   const { resourceVersion, seenMs } = unpackSeen(reader);
   const ips = repeat(reader.u8(), () => reader.raw(reader.u8()));
@@ -230,6 +253,7 @@ export function unpackOwner(reader: ByteReader, service: string, hasTraffic: boo
   const externalName = reader.text();
   const trafficDistribution = reader.text();
   const slices = repeat(reader.u16(), () => unpackBehind(reader, service));
+  const routing = (marks & routingMark) === 0 ? '' : Buffer.from(reader.raw(reader.u16())).toString('utf8');
   const traffic = hasTraffic && isPresent ? { traffic: unpackTraffic(reader) } : {};
   return {
     isPresent,
@@ -238,6 +262,7 @@ export function unpackOwner(reader: ByteReader, service: string, hasTraffic: boo
     ports,
     externalName,
     trafficDistribution,
+    routing,
     slices,
     resourceVersion,
     seenMs,

@@ -2,14 +2,16 @@
 
 import { JsonScanError, type JsonScanner } from '../../base/json-scanner.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
+import { routingAnnotation } from '../../clusterset/rules/routing/routing.ts';
 import type { List } from '../../kube/client/client.ts';
 import type { ObjectMeta } from '../../kube/objects/object.ts';
 import { createListReader, keysOf, readArray, readPort, readText } from './list-page.ts';
 
 const key = keysOf([
-  ...['metadata', 'name', 'namespace', 'resourceVersion'],
+  ...['metadata', 'name', 'namespace', 'resourceVersion', 'annotations'],
   ...['spec', 'type', 'ips', 'ports', 'trafficDistribution', 'internalTrafficPolicy'],
   ...['sessionAffinity', 'sessionAffinityConfig', 'clientIP', 'timeoutSeconds'],
+  routingAnnotation,
 ] as const);
 
 export function createImportListReader(): (page: Uint8Array) => List<ServiceImport> {
@@ -33,15 +35,28 @@ function readMetadata(scanner: JsonScanner): ObjectMeta {
   let name = '';
   let namespace: string | undefined;
   let resourceVersion: string | undefined;
+  let annotations: Record<string, string> | undefined;
   if (scanner.enterObject()) {
     while (scanner.nextKey()) {
       if (scanner.isKey(key.name)) name = readText(scanner);
       else if (scanner.isKey(key.namespace)) namespace = scanner.text();
       else if (scanner.isKey(key.resourceVersion)) resourceVersion = scanner.text();
+      else if (scanner.isKey(key.annotations)) annotations = readAnnotations(scanner);
       else scanner.skip();
     }
   }
-  return { name, namespace, resourceVersion };
+  return { name, namespace, resourceVersion, ...(annotations && { annotations }) };
+}
+
+/** Only the one that the choice of endpoints reads. */
+function readAnnotations(scanner: JsonScanner): Record<string, string> | undefined {
+  let routing: string | undefined;
+  if (!scanner.enterObject()) return undefined;
+  while (scanner.nextKey()) {
+    if (scanner.isKey(key[routingAnnotation])) routing = scanner.text();
+    else scanner.skip();
+  }
+  return routing === undefined ? undefined : { [routingAnnotation]: routing };
 }
 
 function readSpec(scanner: JsonScanner): ServiceImport['spec'] {

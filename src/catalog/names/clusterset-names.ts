@@ -6,9 +6,10 @@ import { nameBytesMax, tryEncodeName } from '../../base/dns/name.ts';
 import { formatAddress } from '../../base/net/ip.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import type { SetNetworks } from '../../clusterset/rules/networks/networks.ts';
+import { readRouting } from '../../clusterset/rules/routing/routing.ts';
 import type { EndpointFacts } from '../facts/facts.ts';
 import type { PortFacts } from '../facts/ports.ts';
-import { choose, nearestOf } from '../routing/choose.ts';
+import { choose, chosenOf } from '../routing/choose.ts';
 import { type Place, preferenceOf } from '../routing/locality.ts';
 import { reachable, speaksNoTunnel } from '../routing/reachable.ts';
 import { endpointsType, type Order, order, plainRecord } from './answers.ts';
@@ -122,9 +123,16 @@ function usedOf(
   { ready, locality, networks, from }: ClustersetNamesOptions & { readonly ready: readonly ReadyEndpoint[] },
 ): Used {
   const { trafficDistribution } = owner;
-  const endpoints = nearestOf(
-    choose(ready, { from, locality, networks, gatewayProblem: speaksNoTunnel, trafficDistribution }),
-  );
+  const routing = readRouting(owner.routing);
+  const choice = choose(ready, {
+    from,
+    locality,
+    networks,
+    gatewayProblem: speaksNoTunnel,
+    trafficDistribution,
+    routing,
+  });
+  const endpoints = chosenOf(choice);
   const far = ready.length - endpoints.length;
   if (far > 0) names.leftOut.push({ what: `${far} of ${ready.length} ready endpoints of ${name}`, why: fartherAway });
   return { endpoints, isNearest: preferenceOf(locality.preference, trafficDistribution) === 'NearestFirst' };

@@ -1,9 +1,11 @@
-// The one choice: which of a service's ready endpoints a client uses, and in which order of groups. DNS and the kernel's rules
-// take the first tier, Envoy and gRPC all of them. Pure, and stable: endpoints stay in the order they came in.
+// The one choice: which of a service's ready endpoints a client uses, with which shares, and which come after them. DNS and the
+// kernel's rules take the lots, Envoy and gRPC also those that come later. Pure, and stable: endpoints stay in the order they came in.
 
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
+import { isNoRouting, noRouting, type Routing } from '../../clusterset/rules/routing/routing.ts';
 import { type Place, preferenceOf, tierOf } from './locality.ts';
 import { type Chosen, type LeftOut, type Reachable, reachable, type Ways } from './reachable.ts';
+import { type Sharing, shareOut } from './shares.ts';
 
 export interface Candidate extends Reachable {
   /** Its own zone; that of its cluster if empty or absent. */
@@ -16,30 +18,47 @@ export interface Chooser extends Ways {
   readonly locality: SetLocality;
   /** The service's own wish; it wins over the set's preference. */
   readonly trafficDistribution: string | undefined;
+  /** Of the import; none if absent. */
+  readonly routing?: Routing;
 }
 
-interface Tier<T> {
-  readonly endpoints: readonly Chosen<T>[];
-}
-
-export interface Choice<T> {
-  /** Nearest first; never an empty one. */
-  readonly tiers: readonly Tier<T>[];
+export interface Choice<T> extends Sharing<Chosen<T>> {
   /** Ready endpoints that this client cannot reach. */
   readonly leftOut: readonly LeftOut[];
 }
 
-export function choose<T extends Candidate>(ready: readonly T[], chooser: Chooser): Choice<T> {
+/** `unready` is looked at only where a policy wants a percentage to be ready. */
+export function choose<T extends Candidate>(
+  ready: readonly T[],
+  chooser: Chooser,
+  unready: readonly T[] = [],
+): Choice<T> {
   const { reached, leftOut } = reachable(ready, chooser);
-  if (reached.length === 0) return { tiers: [], leftOut };
-  if (preferenceOf(chooser.locality.preference, chooser.trafficDistribution) === 'Spread')
-    return { tiers: [{ endpoints: reached }], leftOut };
-  return { tiers: byDistance(reached, chooser), leftOut };
+  return { ...shared(reached, chooser, unready), leftOut };
+}
+
+function shared<T extends Candidate>(
+  reached: readonly Chosen<T>[],
+  chooser: Chooser,
+  unready: readonly T[],
+): Sharing<Chosen<T>> {
+  if (reached.length === 0) return { lots: [], later: [] };
+  const { from, locality, trafficDistribution, routing = noRouting } = chooser;
+  const isSpread = preferenceOf(locality.preference, trafficDistribution) === 'Spread';
+  if (isNoRouting(routing))
+    return isSpread ? { lots: [{ share: 1, endpoints: reached }], later: [] } : byDistance(reached, chooser);
+  return shareOut<Chosen<T>>({
+    ready: reached,
+    unready,
+    routing,
+    clusterOf: ({ cluster }) => cluster,
+    tierOf: isSpread ? () => 0 : (endpoint) => tierOf(from, placeOfCandidate(endpoint, locality)),
+  });
 }
 
 /** The endpoints that new connections go to. */
-export function nearestOf<T>({ tiers }: Choice<T>): readonly Chosen<T>[] {
-  return tiers[0]?.endpoints ?? [];
+export function chosenOf<T>({ lots }: Choice<T>): readonly Chosen<T>[] {
+  return lots.length === 1 ? lots[0]!.endpoints : lots.flatMap(({ endpoints }) => endpoints);
 }
 
 export function placeOfCandidate({ cluster, zone }: Candidate, { clusters }: SetLocality): Place {
@@ -47,10 +66,9 @@ export function placeOfCandidate({ cluster, zone }: Candidate, { clusters }: Set
   return { cluster, zone: zone || known?.zone, region: known?.region };
 }
 
-function byDistance<T extends Candidate>(ready: readonly Chosen<T>[], { from, locality }: Chooser): Tier<T>[] {
+function byDistance<T extends Candidate>(ready: readonly Chosen<T>[], { from, locality }: Chooser): Sharing<Chosen<T>> {
   const byTier: Chosen<T>[][] = [];
   for (const endpoint of ready) (byTier[tierOf(from, placeOfCandidate(endpoint, locality))] ??= []).push(endpoint);
-  const tiers: Tier<T>[] = [];
-  for (const endpoints of byTier) if (endpoints !== undefined) tiers.push({ endpoints });
-  return tiers;
+  const [nearest, ...later] = byTier.filter((endpoints) => endpoints !== undefined);
+  return { lots: [{ share: 1, endpoints: nearest! }], later };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { oneNetwork } from '../../clusterset/rules/networks/networks.ts';
-import { choose, nearestOf } from './choose.ts';
+import { choose, chosenOf } from './choose.ts';
 import { type Place, preferenceOf, seenFrom, tierOf } from './locality.ts';
 
 const place = (text: string): Place => {
@@ -85,14 +85,16 @@ describe('choose', () => {
         trafficDistribution: undefined,
         ...oneWay,
       });
-      expect(chosen.tiers.map((tier) => tier.endpoints.map(({ text }) => text))).toEqual(tiers);
-      expect(nearestOf(chosen).map(({ text }) => text)).toEqual(tiers[0] ?? []);
+      expect(
+        [...chosen.lots.map(({ endpoints }) => endpoints), ...chosen.later].map((tier) => tier.map(({ text }) => text)),
+      ).toEqual(tiers);
+      expect(chosenOf(chosen).map(({ text }) => text)).toEqual(tiers[0] ?? []);
     });
     test(`choose: Spread of ${ready.join(', ') || 'none'} -> all, unless the service asks for the nearest`, () => {
       const chooser = { from: here, locality: localityOf(ready, 'Spread'), trafficDistribution: undefined, ...oneWay };
-      expect(nearestOf(choose(endpoints(ready), chooser)).map(({ text }) => text)).toEqual(ready);
+      expect(chosenOf(choose(endpoints(ready), chooser)).map(({ text }) => text)).toEqual(ready);
       const close = choose(endpoints(ready), { ...chooser, trafficDistribution: 'PreferClose' });
-      expect(nearestOf(close).map(({ text }) => text)).toEqual(tiers[0] ?? []);
+      expect(chosenOf(close).map(({ text }) => text)).toEqual(tiers[0] ?? []);
     });
   }
 });

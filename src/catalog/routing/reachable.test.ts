@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type ClusterReach, oneNetwork, type SetNetworks } from '../../clusterset/rules/networks/networks.ts';
-import { choose, nearestOf } from './choose.ts';
+import { choose, chosenOf } from './choose.ts';
 import { type Place, preferenceOf, tierOf } from './locality.ts';
 import { speaksNoTunnel } from './reachable.ts';
 
@@ -17,7 +17,7 @@ const tunnels = { from, locality: nowhere, trafficDistribution: undefined, gatew
 const endpoints = (...texts: string[]) =>
   texts.map((text) => ({ text, cluster: text.split('-')[0]!, isBehindGateway: text.endsWith('*') }));
 const shown = (choice: ReturnType<typeof choose<ReturnType<typeof endpoints>[number]>>) =>
-  nearestOf(choice).map(({ text, via }) => (via === undefined ? text : `${text} via ${via}`));
+  chosenOf(choice).map(({ text, via }) => (via === undefined ? text : `${text} via ${via}`));
 
 describe('choose: reachable', () => {
   test('choose: one service directly here, in two other networks behind gateways -> all of them, each by its way', () => {
@@ -65,7 +65,8 @@ describe('choose: reachable', () => {
       locality,
       networks: networksOf({ east: reach }),
     });
-    expect(choice.tiers.map((tier) => tier.endpoints.map(({ text }) => text))).toEqual([['far-1']]);
+    expect(shown(choice)).toEqual(['far-1']);
+    expect(choice.later).toEqual([]);
   });
 
   test('choose: one network, 2,000 random sets -> as before there were networks, the very same objects', () => {
@@ -80,13 +81,14 @@ describe('choose: reachable', () => {
     fc.assert(
       fc.property(arbitrary, ({ ready, preference, trafficDistribution, places }) => {
         const locality = { preference, clusters: new Map(Object.entries(places)) };
-        const { tiers, leftOut } = choose(ready, { ...tunnels, locality, trafficDistribution, networks: oneNetwork });
+        const choice = choose(ready, { ...tunnels, locality, trafficDistribution, networks: oneNetwork });
+        const tiers = [...choice.lots.map((lot) => lot.endpoints), ...choice.later];
         const before = chosenBefore(ready, { locality, trafficDistribution });
-        expect(leftOut).toEqual([]);
+        expect(choice.leftOut).toEqual([]);
         expect(tiers.length).toBe(before.length);
         for (const [index, tier] of tiers.entries()) {
-          expect(tier.endpoints.length).toBe(before[index]!.length);
-          for (const [at, endpoint] of tier.endpoints.entries()) expect(endpoint).toBe(before[index]![at]);
+          expect(tier.length).toBe(before[index]!.length);
+          for (const [at, endpoint] of tier.entries()) expect(endpoint).toBe(before[index]![at]);
         }
       }),
       { numRuns: 2000 },

@@ -26,12 +26,14 @@ export interface TargetsRequest {
   readonly slices: readonly NamedSlice[];
   /** Both if absent. */
   readonly family?: Family;
+  /** Those that are not ready, if false. */
+  readonly areReady?: boolean;
   /** Whether an endpoint may be used at all. */
   readonly isUsable?: (address: string, cluster: string) => boolean;
 }
 
 /** Each address and port once; behind gateways each endpoint. */
-export function targetsOf({ port, slices, family, isUsable }: TargetsRequest): Target[] {
+export function targetsOf({ port, slices, family, areReady = true, isUsable }: TargetsRequest): Target[] {
   const targets = new Map<string, Target>();
   for (const slice of slices) {
     // A cluster that does not expose the port has no such port in its slices. A slice without a cluster is nobody's.
@@ -40,7 +42,7 @@ export function targetsOf({ port, slices, family, isUsable }: TargetsRequest): T
     const { cluster } = slice;
     for (const [index, endpoint] of slice.endpoints.entries()) {
       const ownFamily = endpoint.behindGateway ?? familyOf(endpoint.address);
-      if (!endpoint.isReady || (family !== undefined && ownFamily !== family)) continue;
+      if (endpoint.isReady !== areReady || (family !== undefined && ownFamily !== family)) continue;
       if (endpoint.behindGateway !== undefined) {
         const remote = { address: '', port: target.port, cluster, zone: endpoint.zone || undefined };
         targets.set(`${slice.name} ${index}`, { ...remote, isBehindGateway: true });

@@ -30,6 +30,7 @@ import { type ClusterProperty, clusterPropertyType } from '../kinds/cluster-prop
 import { type FederatedService, federatedServiceType } from '../kinds/federated-service.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { type ServiceImportPolicy, serviceImportPolicyType } from '../kinds/service-import-policy.ts';
 import { restoredAnnotations } from '../rules/leases/broker-restore.ts';
 import { timesFor } from '../rules/leases/heartbeat-rate.ts';
 import { type JudgingRules, judgingRules } from '../rules/leases/judging.ts';
@@ -102,7 +103,9 @@ export function createAgent(options: AgentOptions): Agent {
   const networks = new NetworksCopy({ members, policy, clusterId });
   const views = createInformer<ServiceImport>({ ...atBroker, type: serviceImportType });
   const federated = createInformer<FederatedService>({ ...atBroker, type: federatedServiceType });
-  const policies = createInformer<ServiceExportPolicy>({ client: home, world, log, type: serviceExportPolicyType });
+  const atHome = { client: home, world, log };
+  const policies = createInformer<ServiceExportPolicy>({ ...atHome, type: serviceExportPolicyType });
+  const importPolicies = createInformer<ServiceImportPolicy>({ ...atHome, type: serviceImportPolicyType });
   const legacy = new LegacyRecords({
     ...options,
     log,
@@ -221,7 +224,7 @@ export function createAgent(options: AgentOptions): Agent {
     ...{ world, log, broker, namespace, services: copies.services },
     onRanges: (ranges) => policy.setOwnRanges(ranges),
   });
-  const parts = [copies, members, policy, views, policies, federated, properties, carriers, ownRanges];
+  const parts = [copies, members, policy, views, policies, importPolicies, federated, properties, carriers, ownRanges];
   const stopping = new AbortController();
   const isRunning = () => !stopping.signal.aborted;
   const { verdict } = context;
@@ -354,6 +357,7 @@ export function createAgent(options: AgentOptions): Agent {
         legacy,
         views,
         policies,
+        importPolicies,
         federated,
         properties,
         placementProblems,

@@ -11,6 +11,7 @@ export type ControllerName =
   | 'identity'
   | 'policy'
   | 'policy-status'
+  | 'import-policy-status'
   | 'placement'
   | 'placement-status'
   | 'legacy';

@@ -14,7 +14,8 @@ import { createLegacyController } from '../controllers/legacy.ts';
 import { createPlacementController } from '../controllers/placement.ts';
 import type { PlacementProblems } from '../controllers/placement-problems.ts';
 import { createPlacementStatusController } from '../controllers/placement-status.ts';
-import { createPolicyController } from '../controllers/policy.ts';
+import { createPolicyController } from '../controllers/policies/exports-by-policy.ts';
+import { createRoutes } from '../controllers/policies/routes.ts';
 import { createScribeController, viewKey } from '../controllers/scribe.ts';
 import type { AgentContext } from '../copies/context.ts';
 import {
@@ -31,9 +32,11 @@ import type { ClusterProperty } from '../kinds/cluster-property.ts';
 import type { FederatedService } from '../kinds/federated-service.ts';
 import type { ServiceExportPolicy } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import type { ServiceImportPolicy } from '../kinds/service-import-policy.ts';
 import { policyLabel } from '../rules/agent-marks.ts';
 import { derivedFor } from '../rules/derived-service.ts';
 import { formatServiceKey, parseRecordName } from '../rules/names.ts';
+import { routedByAnnotation } from '../rules/routing/routing.ts';
 import type { ControllerName, ControllerQueues } from './controller-queues.ts';
 
 export interface WiringOptions {
@@ -43,6 +46,7 @@ export interface WiringOptions {
   /** The merged views, at the broker. */
   readonly views: Informer<ServiceImport>;
   readonly policies: Informer<ServiceExportPolicy>;
+  readonly importPolicies: Informer<ServiceImportPolicy>;
   readonly federated: Informer<FederatedService>;
   readonly properties: Informer<ClusterProperty>;
   readonly placementProblems: PlacementProblems;
@@ -58,7 +62,7 @@ const rivalsMax = 4;
 
 /** Starts them all, each on its own queue. */
 export function runControllers(queues: ControllerQueues, options: WiringOptions): void {
-  const { context, views, policies, federated } = options;
+  const { context, views, policies, importPolicies, federated } = options;
   const { copies, members, membership } = context;
   const gate = gateOf(options.ready);
   const whenSynced = () => options.ready;
@@ -78,7 +82,8 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
     publication: exporting.publication,
     onOrder: exporting.noteOrder,
   });
-  const importing = createImportController(context, options.allocator);
+  const routes = createRoutes(context, importPolicies);
+  const importing = createImportController(context, options.allocator, routes);
   const policing = createPolicyController(context, policies);
   const placing = createPlacementController({ context, federated, problems: options.placementProblems });
   const placed = createPlacementStatusController(context, federated);
@@ -104,6 +109,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
       keyed(copies.slices, importKey),
       keyed(copies.services, derivedFor),
       namespaces((name) => members.servicesIn(name)),
+      { informer: importPolicies, keysOf: () => everyService() },
       { informer: copies.claims, keysOf: claimKeys },
     ],
     importing.reconcile,
@@ -123,6 +129,15 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
     'policy-status',
     [own(policies), keyed(copies.exports, (object) => object.metadata.labels?.[policyLabel])],
     policing.reconcileStatus,
+  );
+  run(
+    'import-policy-status',
+    [
+      // Which one decides depends on all of them.
+      { informer: importPolicies, keysOf: () => importPolicies.keys() },
+      keyed(copies.imports, (object) => object.metadata.annotations?.[routedByAnnotation]),
+    ],
+    routes.reconcileStatus,
   );
   run('placement', [...exported, keyed(federated, recordKey), namespaces(placementsIn)], placing.reconcile);
   run('placement-status', [shards, keyed(federated, recordKey)], placed.reconcile);

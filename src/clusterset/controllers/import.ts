@@ -29,6 +29,7 @@ import { bringSlice } from './bring-slice.ts';
 import { dropDerived, holdDerived } from './derived-service.ts';
 import { type HeldAddresses, holdAddresses, importOwner } from './import-addresses.ts';
 import { writeImportStatus } from './import-status.ts';
+import type { Routes } from './policies/routes.ts';
 import { observePropagation } from './propagation.ts';
 
 export interface ImportController {
@@ -40,7 +41,7 @@ const writes = { atOnceMax: 8 };
 /** When a member's records have not all been listed yet, the key is looked at again after this time. */
 const unsyncedRetryMs = 1_000;
 
-export function createImportController(context: AgentContext, allocator: Allocator): ImportController {
+export function createImportController(context: AgentContext, allocator: Allocator, routes: Routes): ImportController {
   const { copies, home, membership } = context;
   const planSlice = createImportedSlicePlanner();
   /** A copy from home that was found to be as planned, and that plan. */
@@ -58,7 +59,8 @@ export function createImportController(context: AgentContext, allocator: Allocat
     const service = parseServiceKey(key);
     const records = countedRecords(context, service, { onlyFor: membership.clusterId, withLegacy: true });
     const merge = mergeOutcome({ shards: records.map(({ shard }) => shard), ports: context.policy().ports });
-    if (merge !== undefined && hasNamespace(service)) return bring(key, { service, present, records, merge });
+    if (merge !== undefined && hasNamespace(service) && !routes.isRefused(service, merge))
+      return bring(key, { service, present, records, merge });
     await remove(key, present);
     if (present !== undefined && !isOurImport(present)) await writeConflict(context, present);
     return undefined;
@@ -115,11 +117,15 @@ export function createImportController(context: AgentContext, allocator: Allocat
     context.log.warn('no derived Service', { service, problem });
   }
 
-  /** Stays as it was when the import was made: later exports do not make it new. */
-  function ownAnnotations({ service, present, records }: Facts): Record<string, string> {
+  /** The time stays as it was when the import was made: later exports do not make it new. */
+  function ownAnnotations(facts: Facts): Record<string, string> {
+    const { service, present, records } = facts;
     const times = records.map((record) => propagation.sinceMs(service, record)).filter((ms) => ms !== undefined);
     const madeMs = readImportableSinceMs(present?.metadata.annotations);
-    return importableSinceAnnotations(madeMs ?? (times.length === 0 ? undefined : Math.max(...times)));
+    return {
+      ...importableSinceAnnotations(madeMs ?? (times.length === 0 ? undefined : Math.max(...times))),
+      ...routes.annotationsOf(facts),
+    };
   }
 
   function hold(source: ClusterSetIpPolicy, facts: Facts): Promise<HeldAddresses> {

@@ -23,6 +23,7 @@ import { type ServiceImport, serviceImportType } from '../kinds/service-import.t
 import { policyLabel } from '../rules/agent-marks.ts';
 import { legacyOrigin } from '../rules/legacy-import.ts';
 import { formatServiceKey } from '../rules/names.ts';
+import { routedByAnnotation } from '../rules/routing/routing.ts';
 
 export interface HomeCopies {
   readonly namespaces: Informer<Namespace>;
@@ -41,6 +42,9 @@ export const slicesByImport = 'import';
 
 /** Index of `services`. */
 export const servicesByNamespace = 'namespace';
+
+/** Index of `imports`: the ServiceImportPolicy that they go by. */
+export const importsByPolicy = 'routed-by';
 
 /** Index of `exports`, and the label it reads: the policy that made them. */
 export const exportsByPolicy = 'policy';
@@ -88,6 +92,7 @@ export function createHomeCopies(options: {
         [importsByReason]: (object) => keysOf(conditionOf(object.status?.conditions, 'Ready')?.reason),
         [legacyImports]: (object) => keysOf(legacyKey(object)),
         [importsByAddress]: addressesOf,
+        [importsByPolicy]: (object) => keysOf(object.metadata.annotations?.[routedByAnnotation]),
       },
     }),
     claims: createInformer<AddressClaim>({

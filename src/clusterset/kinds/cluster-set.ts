@@ -2,6 +2,7 @@
 // left out; the constants here are the same, for those who have no ClusterSet yet.
 
 import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import type { ChoiceSpec } from './service-import-policy.ts';
 
 export const clusterSetType: ResourceType = {
   group: 'portolan.dev',
@@ -23,6 +24,8 @@ export interface ClusterSetSpec {
   staleness?: StalenessPolicy;
   /** How far traffic goes when several clusters have ready endpoints; a service's trafficDistribution goes before it. */
   locality?: LocalityPreference;
+  /** Which clusters serve imports that no ServiceImportPolicy of their cluster selects. */
+  choice?: ChoiceSpec;
   lease?: ClusterSetLease;
   addressRanges?: AddressRanges;
   /** How long a released address is kept for the one who had it. */

@@ -33,3 +33,6 @@ export function exportToOf(serviceExport: ServiceExport): string[] | undefined {
 }
 
 export const onStaleAnnotation = 'portolan.dev/on-stale';
+
+/** Percent of its share of new connections that the exporter wants: 1 to 100. */
+export const shareAnnotation = 'portolan.dev/share';

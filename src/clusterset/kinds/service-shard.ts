@@ -45,6 +45,8 @@ export interface ServiceShardSpec {
   exportTo?: string[];
   /** New connections go to other clusters, while those that are open go on. */
   draining?: boolean;
+  /** Percent of its share of new connections that the exporter wants, 1 to 99; all of it if absent. */
+  share?: number;
   /** How many EndpointShards hold its endpoints; absent if they are EndpointSlices alone. */
   endpointShards?: number;
   /** Instead of what the clusterset says. */

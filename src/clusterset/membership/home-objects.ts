@@ -83,8 +83,12 @@ const clusterRules: PolicyRule[] = [
     verbs: ['update'],
   },
   { apiGroups: [own], resources: ['addressclaims'], verbs: all },
-  { apiGroups: [own], resources: ['serviceexportpolicies'], verbs: [...readVerbs] },
-  { apiGroups: [own], resources: ['serviceexportpolicies/status'], verbs: ['update'] },
+  { apiGroups: [own], resources: ['serviceexportpolicies', 'serviceimportpolicies'], verbs: [...readVerbs] },
+  {
+    apiGroups: [own],
+    resources: ['serviceexportpolicies/status', 'serviceimportpolicies/status'],
+    verbs: ['update'],
+  },
   { apiGroups: ['about.k8s.io'], resources: ['clusterproperties'], verbs: [...readVerbs, 'create'] },
   {
     apiGroups: ['about.k8s.io'],

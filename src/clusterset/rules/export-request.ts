@@ -9,6 +9,7 @@ import {
   exportToOf,
   onStaleAnnotation,
   type ServiceExport,
+  shareAnnotation,
 } from '../kinds/service-export.ts';
 import { clusterIdProblem } from './broker-layout.ts';
 import { readExportedMetadata } from './exported-metadata.ts';
@@ -21,6 +22,8 @@ export interface ExportRequest {
   readonly exportTo: string[] | undefined;
   readonly onStale: StalenessPolicy | undefined;
   readonly isDraining: boolean;
+  /** Percent of its share that the exporter wants; undefined is all. */
+  readonly share: number | undefined;
   /** Parts that could not be read, and the values used instead. */
   readonly notes: readonly string[];
 }
@@ -37,16 +40,19 @@ export function readExportRequest({ metadata, spec }: ServiceExport): ExportRequ
   const right = ids?.filter((id) => clusterIdProblem(id) === undefined);
   const staleness = metadata.annotations?.[onStaleAnnotation];
   const onStale = parseStaleness(staleness);
+  const share = metadata.annotations?.[shareAnnotation];
   return {
     labels: exported.labels,
     annotations: exported.annotations,
     exportTo: right?.slice(0, exportToMax),
     onStale,
     isDraining: metadata.annotations?.[drainAnnotation] === 'true',
+    share: parseShare(share),
     notes: [
       ...wrongIds(wrong, right ?? []),
       ...((right?.length ?? 0) > exportToMax ? [`${exportToAnnotation} names more than ${exportToMax} clusters`] : []),
       ...(staleness === undefined || onStale !== undefined ? [] : [wrongStaleness(staleness)]),
+      ...(share === undefined || isShare(share) ? [] : [wrongShare(share)]),
       ...exported.notes,
     ],
   };
@@ -65,6 +71,19 @@ function wrongIds(wrong: readonly string[], right: readonly string[]): string[] 
   const more = wrong.length > idsShownMax ? ` and ${wrong.length - idsShownMax} more` : '';
   const rest = right.length === 0 ? 'nobody else imports it' : `only ${right.length} of those named import it`;
   return [`${exportToAnnotation}: ${shown.join(', ')}${more} cannot be a cluster, ${rest}`];
+}
+
+/** A part that cannot be read lowers nothing: the least that a typing error can do. */
+function parseShare(text: string | undefined): number | undefined {
+  return text !== undefined && isShare(text) && Number(text) < 100 ? Number(text) : undefined;
+}
+
+function isShare(text: string): boolean {
+  return /^[1-9]\d{0,2}$/.test(text) && Number(text) <= 100;
+}
+
+function wrongShare(text: string): string {
+  return `${shareAnnotation}: ${JSON.stringify(text.slice(0, 70))} is no number from 1 to 100, its share is not lowered`;
 }
 
 function wrongStaleness(text: string): string {

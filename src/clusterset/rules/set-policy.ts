@@ -10,6 +10,7 @@ import {
   type RecordLayout,
   type StalenessPolicy,
 } from '../kinds/cluster-set.ts';
+import type { ChoiceSpec } from '../kinds/service-import-policy.ts';
 import { type DnsOptions, dnsOptionsOf } from './clusterset-dns.ts';
 import { renewalGapMs } from './leases/heartbeat-rate.ts';
 import type { LeaseTimes } from './leases/lease-judge.ts';
@@ -22,6 +23,8 @@ export interface SetPolicy {
   readonly clusterSetIps: ClusterSetIpPolicy;
   readonly staleness: StalenessPolicy;
   readonly locality: LocalityPreference;
+  /** For imports that no policy of their cluster selects. */
+  readonly choice: ChoiceSpec;
   readonly lease: LeaseTimes & { readonly renewMs: number };
   /** Where clusterset IPs come from, one per family at most. */
   readonly ranges: ReadonlyMap<IpFamily, IpRange>;
@@ -50,6 +53,7 @@ export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
     clusterSetIps: spec.clusterSetIP,
     staleness: spec.staleness,
     locality: spec.locality,
+    choice: set?.spec?.choice ?? {},
     lease: {
       leaseMs,
       renewMs: lease.renewSeconds * 1000,

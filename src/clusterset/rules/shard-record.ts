@@ -39,7 +39,7 @@ export interface ShardPlanRequest {
 export function planShard(request: ShardPlanRequest): ServiceShard {
   const { service, serviceExport, readyCount, endpointShards, clusterSetIps, namespace, localIps } = request;
   const spec = service.spec ?? {};
-  const { labels, annotations, exportTo, onStale, isDraining } = readExportRequest(serviceExport);
+  const { labels, annotations, exportTo, onStale, isDraining, share } = readExportRequest(serviceExport);
   const affinity = spec.sessionAffinity ?? 'None';
   const addresses = shardAddresses(service, request.rules);
   const isClientIp = affinity === 'ClientIP' && spec.sessionAffinityConfig !== undefined;
@@ -72,6 +72,7 @@ export function planShard(request: ShardPlanRequest): ServiceShard {
       exportTo,
       onStale,
       ...(isDraining ? { draining: true } : {}),
+      ...(share === undefined ? {} : { share }),
     },
   };
 }

@@ -127,6 +127,21 @@ const valid: Record<string, string> = {
       exportTo: [west]
       onStale: Withdraw
     status: { exportedServices: 2, observedGeneration: 1 }`,
+  ServiceImportPolicy: `
+    metadata: { name: checkout }
+    spec:
+      namespaces: [shop]
+      namespaceSelector: { matchLabels: { team: shop } }
+      services: [checkout]
+      importSelector: { matchExpressions: [{ key: app, operator: Exists }] }
+      accept: true
+      clusters:
+        - { clusters: [east], weight: 95 }
+        - { regions: [eu], zones: [eu-1], weight: 5 }
+        - { clusterSelector: { matchLabels: { tier: gold } } }
+      exclude: [{ clusters: [north] }]
+      spillover: { minReady: 50% }
+    status: { imports: 2, observedGeneration: 1 }`,
   FederatedService: `
     metadata: { name: checkout.shop, namespace: prod }
     spec:

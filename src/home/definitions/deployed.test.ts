@@ -9,6 +9,7 @@ import { federatedServiceType } from '../../clusterset/kinds/federated-service.t
 import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
 import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
+import { serviceImportPolicyType } from '../../clusterset/kinds/service-import-policy.ts';
 import { serviceShardType } from '../../clusterset/kinds/service-shard.ts';
 import { hostnameGeneratorType } from '../../external/kinds/hostname-generator.ts';
 import { meshExternalServiceType } from '../../external/kinds/mesh-external-service.ts';
@@ -44,6 +45,7 @@ describe('definitions of deploy/crds', () => {
         'ServiceExport',
         'ServiceExportPolicy',
         'ServiceImport',
+        'ServiceImportPolicy',
         'ServiceShard',
       ],
     ]);
@@ -79,7 +81,7 @@ describe('definitions of deploy/crds', () => {
   const types: ResourceType[] = [
     ...[addressClaimType, clusterPropertyType, clusterSetType, clusterType, federatedServiceType, federationType],
     ...[hostnameGeneratorType, meshExternalServiceType, peerExportType, peerServiceType, peerType],
-    ...[serviceExportPolicyType, serviceExportType, serviceImportType, serviceShardType],
+    ...[serviceExportPolicyType, serviceExportType, serviceImportPolicyType, serviceImportType, serviceShardType],
   ];
   test.each(types)('crds: $kind -> named in the model as in its definition', (type) => {
     const { group, kind, plural, isNamespaced, storageVersion } = kindOf(type.kind);

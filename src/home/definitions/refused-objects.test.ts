@@ -75,6 +75,15 @@ test.each<[string, string, string[]]>([
     ],
   ],
   [
+    'ServiceImportPolicy',
+    'spec: { clusters: [{ clusters: [East], weight: 101 }], services: [Checkout] }',
+    [
+      `spec.clusters[0].clusters[0]: Invalid value: "East": spec.clusters[0].clusters[0] in body should match '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'`,
+      'spec.clusters[0].weight: Invalid value: 101: spec.clusters[0].weight in body should be less than or equal to 100',
+      `spec.services[0]: Invalid value: "Checkout": spec.services[0] in body should match '^[a-z]([-a-z0-9]*[a-z0-9])?$'`,
+    ],
+  ],
+  [
     'FederatedService',
     'spec: { template: { spec: { ports: [], clusterIP: 10.0.0.1 } } }',
     [

@@ -3,13 +3,23 @@
 
 import type { Backend, PortChoice } from '../choose.ts';
 
+/** Backends that are alike, with their share of new connections. */
+export interface PlannedLot {
+  /** Its slots have indices from `number * lotStride`; it never changes while one of its backends is there. */
+  readonly number: number;
+  /** 1000 for the only one; those of a port add up to that. */
+  readonly perMille: number;
+  /** `ADDRESS . PORT`, in the order of their indices. */
+  readonly slots: readonly string[];
+}
+
 export interface PortPlan {
   readonly ip: string;
   readonly version: 4 | 6;
   readonly protocol: 'tcp' | 'udp' | 'sctp';
   readonly port: number;
-  /** `ADDRESS . PORT`, in the order of their indices. */
-  readonly slots: readonly string[];
+  /** None if connections are refused. */
+  readonly lots: readonly PlannedLot[];
   /** 0 without session affinity. */
   readonly affinitySeconds: number;
   /** With affinity: the id of each slot's backend. It never changes while the backend is there. */
@@ -22,18 +32,91 @@ export interface Element {
   readonly value: string;
 }
 
+/** More backends than that no lot has. */
+export const lotStride = 65_536;
+
 export function planPort(choice: PortChoice, previous: PortPlan | undefined): PortPlan {
-  const slots = reslot(previous?.slots ?? [], choice.backends);
+  const lots = planLots(choice, previous?.lots ?? []);
   const isAffine = choice.affinitySeconds > 0;
   return {
     ip: choice.ip,
     version: choice.family === 'IPv4' ? 4 : 6,
     protocol: choice.protocol.toLowerCase() as PortPlan['protocol'],
     port: choice.port,
-    slots,
+    lots,
     affinitySeconds: choice.affinitySeconds,
-    ids: isAffine ? idsOf(slots, previous?.ids) : new Map(),
+    ids: isAffine ? idsOf(slotsOf(lots), previous?.ids) : new Map(),
   };
+}
+
+export function slotsOf(lots: readonly PlannedLot[]): readonly string[] {
+  return lots.length === 1 ? lots[0]!.slots : lots.flatMap(({ slots }) => slots);
+}
+
+/** The same array as before if nothing changed. */
+function planLots({ backends, lots }: PortChoice, previous: readonly PlannedLot[]): readonly PlannedLot[] {
+  if (backends.length === 0) return previous.length === 0 ? previous : [];
+  const wanted = lots === undefined ? [{ share: 1, endpoints: backends }] : fewLots(lots);
+  const perMille = perMilleOf(wanted.map(({ share }) => share));
+  const numbers = numbersOf(
+    wanted.map(({ endpoints }) => endpoints),
+    previous,
+  );
+  const planned = wanted.map(({ endpoints }, index): PlannedLot => {
+    const before = previous.find(({ number }) => number === numbers[index]);
+    const slots = reslot(before?.slots ?? [], endpoints);
+    const lot = { number: numbers[index]!, perMille: perMille[index]!, slots };
+    return before?.slots === slots && before.perMille === lot.perMille ? before : lot;
+  });
+  const isSame = planned.length === previous.length && planned.every((lot, index) => lot === previous[index]);
+  return isSame ? previous : planned;
+}
+
+/** So many fit into the name of a chain. The smallest are put together: the most that an endpoint is wrong by is their share. */
+const lotsMax = 12;
+
+type ChosenLot = NonNullable<PortChoice['lots']>[number];
+
+function fewLots(lots: readonly ChosenLot[]): readonly ChosenLot[] {
+  if (lots.length <= lotsMax) return lots;
+  const bySize = [...lots].sort((one, other) => other.share - one.share);
+  const rest = bySize.slice(lotsMax - 1);
+  const share = rest.reduce((sum, lot) => sum + lot.share, 0);
+  return [...bySize.slice(0, lotsMax - 1), { share, endpoints: rest.flatMap(({ endpoints }) => endpoints) }];
+}
+
+/** Whole numbers above 0 that add up to 1000, each less than one off but for the smallest. */
+function perMilleOf(shares: readonly number[]): number[] {
+  const exact = shares.map((share) => Math.max(1, share * 1000));
+  const whole = exact.map(Math.floor);
+  const order = exact.map((_, index) => index).sort((a, b) => exact[b]! - whole[b]! - (exact[a]! - whole[a]!));
+  let left = 1000 - whole.reduce((sum, each) => sum + each, 0);
+  for (let at = 0; left > 0; at = (at + 1) % order.length, left -= 1) whole[order[at]!]! += 1;
+  // Shares below one in a thousand were raised: the largest pays for it.
+  if (left < 0) whole[whole.indexOf(Math.max(...whole))]! += left;
+  return whole;
+}
+
+/** A lot has the number of the lot before that had one of its backends; others get the smallest that is free. */
+function numbersOf(lots: readonly (readonly Backend[])[], previous: readonly PlannedLot[]): number[] {
+  const numberOfSlot = new Map(previous.flatMap(({ number, slots }) => slots.map((slot) => [slot, number])));
+  const taken = new Set<number>();
+  const kept = lots.map((backends) => {
+    for (const backend of backends) {
+      const number = numberOfSlot.get(slotOf(backend));
+      if (number === undefined || taken.has(number)) continue;
+      taken.add(number);
+      return number;
+    }
+    return undefined;
+  });
+  let free = 0;
+  return kept.map((number) => {
+    if (number !== undefined) return number;
+    while (taken.has(free)) free += 1;
+    taken.add(free);
+    return free;
+  });
 }
 
 /** Backends that stay keep their slots; new ones fill gaps; what gaps remain are filled from the end. */
@@ -91,24 +174,74 @@ function formatId(hash: number): string {
 }
 
 /** The chain that connections to this port are sent to; undefined if they are refused. */
-export function chainOf({ protocol, version, slots, affinitySeconds }: PortPlan): string | undefined {
-  if (slots.length === 0) return undefined;
-  const what = `${protocol}${version}-${slots.length}`;
-  return affinitySeconds === 0 ? `pick-${what}` : `aff-${what}-${affinitySeconds}s`;
+export function chainOf({ protocol, version, lots, affinitySeconds }: PortPlan): string | undefined {
+  const [only] = lots;
+  if (only === undefined) return undefined;
+  const kind = `${protocol}${version}`;
+  const seconds = affinitySeconds === 0 ? '' : `-${affinitySeconds}s`;
+  if (lots.length === 1 && only.number === 0)
+    return affinitySeconds === 0 ? pickChain(kind, only.slots.length, 0) : `aff-${kind}-${only.slots.length}${seconds}`;
+  const vector = lots.map(({ number, perMille, slots }) => `${number}.${perMille}.${slots.length}`).join('-');
+  return `share-${kind}-${vector}${seconds}`;
+}
+
+/** All that lead from the map of services to a backend: those that lead to others before them. */
+export function chainsOf(plan: PortPlan): readonly string[] {
+  const entry = chainOf(plan);
+  return entry === undefined ? [] : [entry, ...partsOfChain(entry)];
+}
+
+/** The chains that one with shares leads to; none of any other. */
+function partsOfChain(name: string): readonly string[] {
+  const share = readShareChain(name);
+  return share?.lots.map(({ number, count }) => lotChain(share, count, number)) ?? [];
+}
+
+export interface ShareChain {
+  readonly kind: string;
+  readonly lots: readonly { readonly number: number; readonly perMille: number; readonly count: number }[];
+  /** 0 without session affinity. */
+  readonly seconds: number;
+}
+
+export function readShareChain(name: string): ShareChain | undefined {
+  const parts = /^share-((?:tcp|udp|sctp)[46])((?:-\d+\.\d+\.\d+)+)(?:-(\d+)s)?$/.exec(name);
+  if (parts === null) return undefined;
+  const lots = parts[2]!
+    .slice(1)
+    .split('-')
+    .map((text) => text.split('.').map(Number) as [number, number, number])
+    .map(([number, perMille, count]) => ({ number, perMille, count }));
+  return { kind: parts[1]!, lots, seconds: Number(parts[3] ?? 0) };
+}
+
+export function lotChain(
+  { kind, seconds }: Pick<ShareChain, 'kind' | 'seconds'>,
+  count: number,
+  number: number,
+): string {
+  return seconds === 0 ? pickChain(kind, count, number) : `id-${kind}-${count}-at-${number}`;
+}
+
+function pickChain(kind: string, count: number, number: number): string {
+  return number === 0 ? `pick-${kind}-${count}` : `pick-${kind}-${count}-at-${number}`;
 }
 
 export function* elementsOf(plan: PortPlan): Generator<Element> {
-  const { ip, version, protocol, port, slots, affinitySeconds, ids } = plan;
+  const { ip, version, protocol, port, lots, affinitySeconds, ids } = plan;
   const chain = chainOf(plan);
   if (chain === undefined) return;
   yield { map: `svc${version}`, key: `${ip} . ${protocol} . ${port}`, value: `goto ${chain}` };
-  for (const [index, slot] of slots.entries()) {
-    if (affinitySeconds === 0) {
-      yield { map: `${protocol}${version}`, key: `${ip} . ${port} . ${index}`, value: slot };
-      continue;
+  for (const { number, slots } of lots) {
+    for (const [at, slot] of slots.entries()) {
+      const index = number * lotStride + at;
+      if (affinitySeconds === 0) {
+        yield { map: `${protocol}${version}`, key: `${ip} . ${port} . ${index}`, value: slot };
+        continue;
+      }
+      const id = ids.get(slot)!;
+      yield { map: `affid${version}`, key: `${ip} . ${protocol} . ${port} . ${index}`, value: id };
+      yield { map: `aff${protocol}${version}`, key: `${ip} . ${port} . ${id}`, value: slot };
     }
-    const id = ids.get(slot)!;
-    yield { map: `affid${version}`, key: `${ip} . ${protocol} . ${port} . ${index}`, value: id };
-    yield { map: `aff${protocol}${version}`, key: `${ip} . ${port} . ${id}`, value: slot };
   }
 }

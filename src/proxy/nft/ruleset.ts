@@ -2,7 +2,7 @@
 // plan, and never reads the kernel.
 
 import type { PortChoice } from '../choose.ts';
-import { chainOf, type Element, elementsOf, type PortPlan, planPort } from './port-plan.ts';
+import { chainsOf, type Element, elementsOf, type PortPlan, planPort, slotsOf } from './port-plan.ts';
 
 /** One transaction: first the deletions, then the additions. */
 export interface Difference {
@@ -89,7 +89,7 @@ export class Ruleset {
     let [ports, backends] = [0, 0];
     for (const service of this.#services.values()) {
       ports += service.ports.size;
-      for (const { slots } of service.ports.values()) backends += slots.length;
+      for (const { lots } of service.ports.values()) backends += slotsOf(lots).length;
     }
     return { services: this.#services.size, ports, backends };
   }
@@ -134,16 +134,16 @@ class Round {
 
   #port(before: PortPlan | undefined, after: PortPlan | undefined): void {
     if (isSamePlan(before, after)) return;
-    const [oldChain, newChain] = [before && chainOf(before), after && chainOf(after)];
-    if (oldChain !== newChain) {
-      if (newChain !== undefined) count(this.#chainUses, this.#chainsBefore, newChain, 1);
-      if (oldChain !== undefined) count(this.#chainUses, this.#chainsBefore, oldChain, -1);
-    }
+    for (const chain of after === undefined ? [] : chainsOf(after))
+      count(this.#chainUses, this.#chainsBefore, chain, 1);
+    for (const chain of before === undefined ? [] : chainsOf(before))
+      count(this.#chainUses, this.#chainsBefore, chain, -1);
     this.elements(before ? elementsOf(before) : [], after ? elementsOf(after) : []);
     if (before === undefined || before.protocol === 'sctp') return;
     const { ip, version, protocol } = before;
-    const kept = new Set(after?.slots);
-    for (const backend of before.slots) if (!kept.has(backend)) this.#gone.push({ ip, version, protocol, backend });
+    const kept = new Set(after && slotsOf(after.lots));
+    for (const backend of slotsOf(before.lots))
+      if (!kept.has(backend)) this.#gone.push({ ip, version, protocol, backend });
   }
 
   elements(before: Iterable<Element>, after: Iterable<Element>): void {
@@ -187,7 +187,7 @@ export function isEmpty({ newChains, oldChains, deleted, added }: Difference): b
 }
 
 function isSamePlan(a: PortPlan | undefined, b: PortPlan | undefined): boolean {
-  return a !== undefined && b !== undefined && a.slots === b.slots && a.affinitySeconds === b.affinitySeconds;
+  return a !== undefined && b !== undefined && a.lots === b.lots && a.affinitySeconds === b.affinitySeconds;
 }
 
 /** A set has keys alone. */

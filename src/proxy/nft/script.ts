@@ -15,7 +15,8 @@ const elementsPerCommand = 1000;
 
 export function differenceScript({ newChains, oldChains, deleted, added }: Difference): string {
   return text([
-    ...newChains.flatMap(chainLines),
+    ...newChains.map((name) => `add chain ${tableName} ${name}`),
+    ...newChains.flatMap(ruleLines),
     ...elementLines('delete', deleted),
     ...elementLines('add', added),
     ...oldChains.map((name) => `delete chain ${tableName} ${name}`),
@@ -49,7 +50,7 @@ export function refillScript(ruleset: Ruleset, options: TableOptions, present: P
     ...surplus(present?.maps, wantedMaps).map((name) => `delete map ${tableName} ${name}`),
     ...surplus(present?.sets, wantedSets).map((name) => `delete set ${tableName} ${name}`),
     ...fixed.flatMap(({ name, rules }) => rules.map((rule) => `add rule ${tableName} ${name} ${rule}`)),
-    ...picks.flatMap((name) => pickRules(name).map((rule) => `add rule ${tableName} ${name} ${rule}`)),
+    ...picks.flatMap(ruleLines),
     ...elementLines('add', ruleset.elements()),
   ]);
 }
@@ -88,8 +89,8 @@ function declaration({ name, hook }: { readonly name: string; readonly hook?: st
   return `add chain ${tableName} ${name}${hook === undefined ? '' : ` { ${hook} }`}`;
 }
 
-function chainLines(name: string): string[] {
-  return [`add chain ${tableName} ${name}`, ...pickRules(name).map((rule) => `add rule ${tableName} ${name} ${rule}`)];
+function ruleLines(name: string): string[] {
+  return pickRules(name).map((rule) => `add rule ${tableName} ${name} ${rule}`);
 }
 
 function elementLines(verb: 'add' | 'delete', elements: Iterable<Element>): string[] {

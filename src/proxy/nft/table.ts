@@ -4,6 +4,7 @@
 // one map for each protocol leads from address, port and a random index to a backend.
 
 import { formatRange, type IpRange } from '../../base/net/ip.ts';
+import { lotChain, lotStride, readShareChain, type ShareChain } from './port-plan.ts';
 
 export const tableName = 'inet portolan';
 
@@ -134,25 +135,49 @@ function stickRule(protocol: string, version: 4 | 6): string {
   return `dnat ${ip} to ${ip} daddr . ${protocol} dport . meta priority map @aff${protocol}${version}`;
 }
 
-/** The rules of a chain named by `chainOf`. */
+/** The rules of a chain named by `chainsOf`. */
 export function pickRules(name: string): string[] {
-  const parts = /^(pick|aff)-(tcp|udp|sctp)([46])-(\d+)(?:-(\d+)s)?$/.exec(name);
+  const share = readShareChain(name);
+  if (share !== undefined) return shareRules(share);
+  const parts = /^(pick|aff|id)-(tcp|udp|sctp)([46])-(\d+)(?:-(\d+)s)?(?:-at-(\d+))?$/.exec(name);
   if (parts === null) throw new Error(`no chain of the plan is called ${name}`);
-  const [, kind, protocol, digit, count, seconds] = parts;
+  const [, kind, protocol, digit, count, seconds, number = '0'] = parts;
   const version = digit === '4' ? 4 : 6;
   const ip = version === 4 ? 'ip' : 'ip6';
-  const index = `numgen random mod ${count}`;
+  const offset = number === '0' ? '' : ` offset ${Number(number) * lotStride}`;
+  const index = `numgen random mod ${count}${offset}`;
   if (kind === 'pick') return [`dnat ${ip} to ${ip} daddr . ${protocol} dport . ${index} map @${protocol}${version}`];
+  const setId = `meta priority set ${ip} daddr . meta l4proto . th dport . ${index} map @affid${version}`;
+  return kind === 'id' ? [setId] : stickyRules(`${protocol}${version}`, Number(seconds), setId);
+}
+
+/** The part of a thousand that each lot has, as a range of the number drawn. */
+function shareRules({ kind, lots, seconds }: ShareChain): string[] {
+  let at = 0;
+  const verb = seconds === 0 ? 'goto' : 'jump';
+  const ranges = lots.map(({ number, perMille, count }) => {
+    const from = at;
+    at += perMille;
+    const range = perMille === 1 ? `${from}` : `${from}-${at - 1}`;
+    return `${range} : ${verb} ${lotChain({ kind, seconds }, count, number)}`;
+  });
+  const draw = `numgen random mod ${at} vmap { ${ranges.join(', ')} }`;
+  return seconds === 0 ? [draw] : stickyRules(kind, seconds, draw);
+}
+
+/** With session affinity: `choose` is the rule that sets the id of a backend for a client that has none. */
+function stickyRules(kind: string, seconds: number, choose: string): string[] {
+  const version = kind.endsWith('4') ? 4 : 6;
   const client = clientKey(version);
   const remember = `update @aff${version} { ${client} timeout ${seconds}s : meta priority }`;
-  const stick = `jump stick-${protocol}${version}`;
+  const stick = `jump stick-${kind}`;
   return [
     // The packet's priority is the register that holds the backend's id.
     'meta priority set none',
     `meta priority set ${client} map @aff${version} ${remember}`,
     stick,
     `delete @aff${version} { ${client} : meta priority }`,
-    `meta priority set ${ip} daddr . meta l4proto . th dport . ${index} map @affid${version}`,
+    choose,
     remember,
     stick,
   ];

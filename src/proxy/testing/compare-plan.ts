@@ -1,5 +1,5 @@
 // Holds the plan against the model: random catalogs, changed step by step, each transaction applied to the kernel model, and
-// random connections that must reach exactly the endpoints that the objects allow, in even shares.
+// random connections that must reach exactly the endpoints that the objects allow, each with its share.
 
 import { addressClaimName } from '../../addresses/address-claim.ts';
 import { claimFor } from '../../addresses/claim.ts';
@@ -122,18 +122,27 @@ function randomConnection(chance: Chance, imports: ReadonlyMap<string, ServiceIm
 function compareWay(
   kernel: KernelModel,
   to: Connection,
-  expected: ReadonlySet<string> | undefined,
+  expected: ReadonlyMap<string, number> | undefined,
 ): string | undefined {
   const way = kernel.way({ ...to, protocol: to.protocol.toLowerCase() });
   const text = `${to.protocol} ${to.ip} ${to.port}`;
   if (expected === undefined || expected.size === 0)
     return way.kind === 'refused' ? undefined : `${text}: ${way.kind} in place of refused`;
-  if (way.kind !== 'backends') return `${text}: ${way.kind} in place of ${[...expected].join(', ')}`;
+  if (way.kind !== 'backends') return `${text}: ${way.kind} in place of ${[...expected.keys()].join(', ')}`;
   const has = [...way.shares.keys()].sort().join(', ');
-  const wants = [...expected].sort().join(', ');
+  const wants = [...expected.keys()].sort().join(', ');
   if (has !== wants) return `${text}: ${has} in place of ${wants}`;
-  const uneven = [...way.shares.values()].find((share) => Math.abs(share - 1 / expected.size) > 1e-9);
-  return uneven === undefined ? undefined : `${text}: a share of ${uneven} in place of 1/${expected.size}`;
+  const wrong = [...way.shares].find(
+    ([backend, share]) => Math.abs(share - expected.get(backend)!) > drawnBy(way.shares),
+  );
+  return wrong === undefined ? undefined : `${text}: ${wrong.join(' has ')} in place of ${expected.get(wrong[0])}`;
+}
+
+/** Even shares are exact; others are drawn in thousandths, and the largest pays for those that are too small to be drawn. */
+function drawnBy(shares: ReadonlyMap<string, number>): number {
+  return new Set([...shares.values()].map((share) => share.toFixed(9))).size === 1
+    ? 1e-9
+    : 0.001 * (1 + shares.size / 10);
 }
 
 /** Step by step or all at once: the kernel holds the same. */

@@ -11,6 +11,13 @@ interface Tables {
   readonly chains: Map<string, string[]>;
 }
 
+interface To {
+  readonly ip: string;
+  readonly protocol: string;
+  readonly port: number;
+  readonly version: number;
+}
+
 export class KernelModel {
   #tables: Tables = { maps: new Map(), chains: new Map() };
 
@@ -46,16 +53,17 @@ export class KernelModel {
       : { kind: 'passed on' };
   }
 
-  #pick(
-    chain: string,
-    to: { readonly ip: string; readonly protocol: string; readonly port: number; readonly version: number },
-  ): Map<string, number> {
+  #pick(chain: string, to: To): Map<string, number> {
     const rules = this.#tables.chains.get(chain);
     if (rules === undefined) throw new Error(`goto ${chain}, which is not there`);
     const text = rules.join('\n');
-    const count = Number(/numgen random mod (\d+)/.exec(text)?.[1]);
+    const drawn = /numgen random mod (\d+) vmap \{ (.*) \}/.exec(text);
+    if (drawn !== null) return this.#draw(Number(drawn[1]), drawn[2]!, to);
+    const [, amount, offset = '0'] = /numgen random mod (\d+)(?: offset (\d+))?/.exec(text) ?? [];
+    const count = Number(amount);
     const shares = new Map<string, number>();
-    for (let index = 0; index < count; index += 1) {
+    for (let at = 0; at < count; at += 1) {
+      const index = Number(offset) + at;
       const backend = text.includes('@affid')
         ? this.#byId(to, index)
         : this.elements(`${to.protocol}${to.version}`).get(`${to.ip} . ${to.port} . ${index}`);
@@ -65,7 +73,23 @@ export class KernelModel {
     return shares;
   }
 
-  #byId(to: { ip: string; protocol: string; port: number; version: number }, index: number): string | undefined {
+  /** `0-899 : goto a, 900-999 : goto b`, which must leave no number out. */
+  #draw(sum: number, table: string, to: To): Map<string, number> {
+    const shares = new Map<string, number>();
+    let next = 0;
+    for (const line of table.split(', ')) {
+      const [, from, end, , chain] = /^(\d+)(?:-(\d+))? : (goto|jump) (\S+)$/.exec(line)!;
+      const count = Number(end ?? from) - Number(from) + 1;
+      if (Number(from) !== next || count < 1) throw new Error(`a gap before ${line}`);
+      next += count;
+      for (const [backend, share] of this.#pick(chain!, to))
+        shares.set(backend, (shares.get(backend) ?? 0) + (share * count) / sum);
+    }
+    if (next !== sum) throw new Error(`${next} of ${sum} lead somewhere`);
+    return shares;
+  }
+
+  #byId(to: To, index: number): string | undefined {
     const id = this.elements(`affid${to.version}`).get(`${to.ip} . ${to.protocol} . ${to.port} . ${index}`);
     return this.elements(`aff${to.protocol}${to.version}`).get(`${to.ip} . ${to.port} . ${id}`);
   }
@@ -79,7 +103,7 @@ function execute(tables: Tables, line: string): void {
   if (kind === 'table') return table(tables, verb);
   if (kind === 'map' || kind === 'set') return declared(tables.maps, verb, name, () => new Map());
   if (kind === 'chain') return chain(tables, verb, name);
-  if (kind === 'rule') return void found(tables.chains, name).push(body);
+  if (kind === 'rule') return rule(tables, name, body);
   for (const text of body.replace(/^\{ | \}$/g, '').split(', ')) element(found(tables.maps, name), verb, text);
 }
 
@@ -91,9 +115,16 @@ function table(tables: Tables, verb: string): void {
 }
 
 function chain(tables: Tables, verb: string, name: string): void {
-  const users = [...tables.maps.values()].some((elements) => [...elements.values()].includes(`goto ${name}`));
+  const users =
+    [...tables.maps.values()].some((elements) => [...elements.values()].includes(`goto ${name}`)) ||
+    [...tables.chains.values()].flat().some((rule) => rule.split(/[ ,]/).includes(name));
   if (verb === 'delete' && users) throw new Error(`chain ${name} is in use`);
   declared(tables.chains, verb, name, () => []);
+}
+
+function rule(tables: Tables, name: string, body: string): void {
+  for (const [, chain] of body.matchAll(/(?:goto|jump) ([\w.-]+)/g)) found(tables.chains, chain!);
+  found(tables.chains, name).push(body);
 }
 
 function declared<T extends { clear(): void } | unknown[]>(

@@ -1,7 +1,9 @@
 // Random imports and slices of a small clusterset, with every feature that the choice depends on, and changes of them; and
 // the endpoints that a connection may reach, worked out from the objects alone. For tests that compare it with the plan.
 
+import { modelShares } from '../../catalog/routing/testing/share-model.ts';
 import type { ServiceImport } from '../../clusterset/kinds/service-import.ts';
+import { formatRouting, readRouting, routingAnnotation } from '../../clusterset/rules/routing/routing.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 
 export type Chance = () => number;
@@ -50,7 +52,7 @@ export function randomImport(chance: Chance, index: number): ServiceImport {
   return {
     apiVersion: 'multicluster.x-k8s.io/v1beta1',
     kind: 'ServiceImport',
-    metadata: { name: `s${index}`, namespace: 'shop' },
+    metadata: { name: `s${index}`, namespace: 'shop', ...randomRouting(chance) },
     spec: {
       type: chance() < 0.1 ? 'Headless' : 'ClusterSetIP',
       ips,
@@ -61,6 +63,24 @@ export function randomImport(chance: Chance, index: number): ServiceImport {
       ...(chance() < 0.3 ? { trafficDistribution: pick(chance, ['PreferClose', 'PreferSameZone', 'Unheard']) } : {}),
     },
   };
+}
+
+function randomRouting(chance: Chance): { annotations?: Record<string, string> } {
+  if (chance() < 0.5) return {};
+  const some = () => clusters.filter(() => chance() < 0.5);
+  const groups = Array.from({ length: Math.floor(chance() * 4) }, () => ({
+    clusters: some(),
+    ...(chance() < 0.7 ? { weight: Math.floor(chance() * 34) } : {}),
+  }));
+  const minReady =
+    chance() < 0.5 ? { count: 1 + Math.floor(chance() * 4) } : { percent: 1 + Math.floor(chance() * 100) };
+  const routing = {
+    groups,
+    excluded: chance() < 0.3 ? [pick(chance, clusters)] : [],
+    ...(chance() < 0.3 ? { minReady } : {}),
+    lowered: chance() < 0.3 ? { [pick(chance, clusters)]: 1 + Math.floor(chance() * 99) } : {},
+  };
+  return { annotations: { [routingAnnotation]: formatRouting(routing) } };
 }
 
 export function randomSlice(chance: Chance, service: number, name: number): EndpointSlice {
@@ -94,7 +114,7 @@ export function randomSlice(chance: Chance, service: number, name: number): Endp
   };
 }
 
-/** `ADDRESS . PORT` of each endpoint that a connection may reach; undefined if no import has the address and port. */
+/** The share of each endpoint that a connection may reach, by `ADDRESS . PORT`; undefined if no import has the address and port. */
 export function reachable(
   to: Connection,
   {
@@ -109,13 +129,13 @@ export function reachable(
     claims: ReadonlyMap<string, string>;
     situation: Situation;
   },
-): ReadonlySet<string> | undefined {
+): ReadonlyMap<string, number> | undefined {
   const users = imports.filter(({ spec }) => spec.type !== 'Headless' && spec.ips?.includes(to.ip));
   const holder = claims.get(to.ip) ?? (users.length === 1 ? users[0]?.metadata.name : undefined);
   const owner = users.find(({ metadata }) => metadata.name === holder);
   const port = owner?.spec.ports?.find((each) => each.protocol === to.protocol && each.port === to.port);
   if (owner === undefined || port === undefined) return undefined;
-  let candidates = new Map<string, { tier: number; cluster: string; address: string }>();
+  let candidates = new Map<string, { tier: number; cluster: string; address: string; isReady: boolean }>();
   for (const slice of slices) {
     const { labels } = slice.metadata;
     if (labels?.['multicluster.kubernetes.io/service-name'] !== owner.metadata.name) continue;
@@ -123,21 +143,28 @@ export function reachable(
     const target = slice.ports?.find((each) => each.name === port.name && each.protocol === port.protocol);
     const cluster = labels['multicluster.kubernetes.io/source-cluster']!;
     for (const { addresses: [address = ''] = [], conditions, zone } of slice.endpoints ?? []) {
-      if (target === undefined || conditions?.ready === false) continue;
-      const key = `${address} . ${target.port}`;
+      if (target === undefined) continue;
+      const isReady = conditions?.ready !== false;
+      const key = `${address} . ${target.port}${isReady ? '' : ' absent'}`;
       // The same endpoint in two slices: the first slice that names it says where it is.
-      if (!candidates.has(key)) candidates.set(key, { tier: tierOf(situation, cluster, zone), cluster, address });
+      if (!candidates.has(key))
+        candidates.set(key, { tier: tierOf(situation, cluster, zone), cluster, address, isReady });
     }
   }
   if (owner.spec.internalTrafficPolicy === 'Local')
     candidates = filter(
       candidates,
-      ({ cluster, address }) => cluster === situation.self.cluster && address.startsWith(situation.nodePrefix),
+      ({ cluster, address, isReady }) =>
+        !isReady || (cluster === situation.self.cluster && address.startsWith(situation.nodePrefix)),
     );
   const wantsNearest =
     situation.preference === 'NearestFirst' || /^Prefer(Close|SameZone)$/.test(owner.spec.trafficDistribution ?? '');
-  const nearest = Math.min(...[...candidates.values()].map(({ tier }) => tier));
-  return new Set((wantsNearest ? filter(candidates, ({ tier }) => tier === nearest) : candidates).keys());
+  const endpoints = [...candidates].map(([id, candidate]) => ({
+    id,
+    ...candidate,
+    tier: wantsNearest ? candidate.tier : 0,
+  }));
+  return modelShares(endpoints, readRouting(owner.metadata.annotations?.[routingAnnotation] ?? ''));
 }
 
 function tierOf({ self, places: known }: Situation, cluster: string, zone: string | undefined): number {

@@ -1,4 +1,4 @@
-// Picks the backend of one connection in userspace mode: even at random, or the one this client had within the timeout.
+// Picks the backend of one connection in userspace mode: at random by its share, or the one this client had within the timeout.
 // Pure but for the clock and the random it is given.
 
 import { BoundedCache } from '../../base/bounded-cache.ts';
@@ -37,9 +37,21 @@ export class Balancer {
     const { affinitySeconds } = this.#choice;
     const backends = this.#choice.backends.filter((backend) => !tried.has(backend));
     const known = affinitySeconds > 0 ? this.#remembered(client, backends) : undefined;
-    const backend = known ?? backends[Math.floor(this.#random.float() * backends.length)];
+    const backend = known ?? this.#draw(backends, tried);
     if (backend !== undefined && affinitySeconds > 0) this.#remember(client, backend);
     return backend;
+  }
+
+  /** A lot whose backends were all tried leaves its share to the others. */
+  #draw(backends: readonly Backend[], tried: ReadonlySet<Backend>): Backend | undefined {
+    const { lots } = this.#choice;
+    if (lots === undefined) return backends[Math.floor(this.#random.float() * backends.length)];
+    const left = lots
+      .map(({ share, endpoints }) => ({ share, endpoints: endpoints.filter((backend) => !tried.has(backend)) }))
+      .filter(({ endpoints }) => endpoints.length > 0);
+    let at = this.#random.float() * left.reduce((sum, { share }) => sum + share, 0);
+    const lot = left.find(({ share }) => (at -= share) < 0) ?? left.at(-1);
+    return lot?.endpoints[Math.floor(this.#random.float() * lot.endpoints.length)];
   }
 
   #remembered(client: string, backends: readonly Backend[]): Backend | undefined {

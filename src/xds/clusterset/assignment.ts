@@ -2,50 +2,70 @@
 // The one choice decides what is near. Pure; the order of the input never matters.
 
 import type { JsonObject } from '../../base/json.ts';
-import { choose, placeOfCandidate } from '../../catalog/routing/choose.ts';
+import { type Chooser, choose, placeOfCandidate } from '../../catalog/routing/choose.ts';
 import type { Place } from '../../catalog/routing/locality.ts';
 import { speaksNoTunnel } from '../../catalog/routing/reachable.ts';
 import type { Target } from '../../catalog/routing/targets.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
-import type { SetNetworks } from '../../clusterset/rules/networks/networks.ts';
 import { socketAddress } from '../bodies.ts';
 
-export interface AssignmentInput {
+export interface AssignmentInput extends Omit<Chooser, 'gatewayProblem'> {
   readonly name: string;
   readonly endpoints: readonly Target[];
-  readonly from: Place;
-  readonly locality: SetLocality;
-  readonly networks: SetNetworks;
-  readonly trafficDistribution: string | undefined;
+  readonly unready?: readonly Target[];
 }
 
 interface Group {
   readonly key: string;
   readonly place: Place;
   readonly priority: number;
+  /** Of one endpoint. */
+  readonly weight: number;
   readonly endpoints: Target[];
 }
 
-export function assignmentOf({ name, endpoints, ...chooser }: AssignmentInput): JsonObject {
-  const { tiers } = choose(endpoints, { ...chooser, gatewayProblem: speaksNoTunnel });
-  const groups = tiers.flatMap((tier, priority) => groupsOf(tier.endpoints, chooser.locality, priority));
+export function assignmentOf({ name, endpoints, unready, ...chooser }: AssignmentInput): JsonObject {
+  const { lots, later } = choose(endpoints, { ...chooser, gatewayProblem: speaksNoTunnel }, unready);
+  const { locality } = chooser;
+  const groups = [
+    ...lots
+      .flatMap(({ share, endpoints: alike }) => {
+        const weight = lots.length === 1 ? 1 : (share * weightsSum) / alike.length;
+        return groupsOf(alike, { locality, priority: 0, weight });
+      })
+      .sort(byKey),
+    ...later.flatMap((tier, index) => groupsOf(tier, { locality, priority: index + 1, weight: 1 })),
+  ];
   return { cluster_name: name, endpoints: groups.map(localityGroup) };
 }
 
+/** Fine enough for any share; the sum of all weights has to fit into 32 bits. */
+const weightsSum = 1_000_000;
+
+interface GroupInput {
+  readonly locality: SetLocality;
+  readonly priority: number;
+  readonly weight: number;
+}
+
 /** One for each place, in an order that the input does not change. gRPC refuses a gap in the priorities. */
-function groupsOf(endpoints: readonly Target[], locality: SetLocality, priority: number): Group[] {
+function groupsOf(endpoints: readonly Target[], { locality, priority, weight }: GroupInput): Group[] {
   const groups = new Map<string, Group>();
   for (const endpoint of endpoints) {
     const place = placeOfCandidate(endpoint, locality);
     const key = [place.region ?? '', place.zone ?? '', place.cluster].join(' ');
-    const group = groups.get(key) ?? { key, place, priority, endpoints: [] };
+    const group = groups.get(key) ?? { key, place, priority, weight, endpoints: [] };
     groups.set(key, group);
     group.endpoints.push(endpoint);
   }
-  return [...groups.values()].sort((one, other) => (one.key < other.key ? -1 : 1));
+  return [...groups.values()].sort(byKey);
 }
 
-function localityGroup({ place, endpoints, priority }: Group): JsonObject {
+function byKey(one: Group, other: Group): number {
+  return one.key < other.key ? -1 : 1;
+}
+
+function localityGroup({ place, endpoints, priority, weight }: Group): JsonObject {
   return {
     locality: { region: place.region ?? '', zone: place.zone ?? '', sub_zone: place.cluster },
     lb_endpoints: endpoints.map(({ address, port }) => ({
@@ -53,7 +73,7 @@ function localityGroup({ place, endpoints, priority }: Group): JsonObject {
       health_status: 'HEALTHY',
     })),
     // gRPC ignores a group without a weight.
-    load_balancing_weight: endpoints.length,
+    load_balancing_weight: Math.max(1, Math.round(endpoints.length * weight)),
     priority,
   };
 }

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { Place } from '../../catalog/routing/locality.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import type { SetNetworks } from '../../clusterset/rules/networks/networks.ts';
+import { needsUnready } from '../../clusterset/rules/routing/routing.ts';
 import { edsCluster, http2Options, overAds, socketAddress, tcpProxy, typed } from '../bodies.ts';
 import type { Cause, XdsResource } from '../resource.ts';
 import { assignmentOf } from './assignment.ts';
@@ -39,11 +40,12 @@ export function clustersetEndpoints(
   domain: string,
   { from, locality, networks }: Seen,
 ): XdsResource[] {
-  const { trafficDistribution } = service;
+  const { trafficDistribution, routing } = service;
   return service.ports.map((port) => {
     const name = portName(service, domain, port);
     const endpoints = service.targetsOf(port);
-    const body = assignmentOf({ name, endpoints, from, locality, networks, trafficDistribution });
+    const unready = needsUnready(routing) ? service.targetsOf(port, false) : [];
+    const body = assignmentOf({ name, endpoints, unready, from, locality, networks, trafficDistribution, routing });
     return { type: 'endpoints', name, body, causes: [causeOf(service)] };
   });
 }
@@ -87,7 +89,13 @@ function grpcPort(ports: readonly ServicePort[]): ServicePort | undefined {
 }
 
 function clusterBody(name: string, port: ServicePort): JsonObject {
-  return { ...edsCluster(name), ...(isHttp2(port) ? { typed_extension_protocol_options: http2Options() } : {}) };
+  // Weights of places count only if the cluster says so.
+  const byPlace = { common_lb_config: { locality_weighted_lb_config: {} } };
+  return {
+    ...edsCluster(name),
+    ...byPlace,
+    ...(isHttp2(port) ? { typed_extension_protocol_options: http2Options() } : {}),
+  };
 }
 
 function routeBody(name: string): JsonObject {

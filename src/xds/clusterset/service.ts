@@ -3,6 +3,7 @@
 import { formatAddress } from '../../base/net/ip.ts';
 import type { NamedSlice, OwnerFacts } from '../../catalog/facts/facts.ts';
 import { type Target, targetsOf } from '../../catalog/routing/targets.ts';
+import { type Routing, readRouting } from '../../clusterset/rules/routing/routing.ts';
 
 export interface ServicePort {
   /** Empty for the unnamed port. */
@@ -18,8 +19,9 @@ export interface ClustersetService {
   /** TCP only: xDS balances nothing else. */
   readonly ports: readonly ServicePort[];
   readonly trafficDistribution: string | undefined;
-  /** Ready endpoints behind a port, in an order that the order of slices does not change. */
-  readonly targetsOf: (port: ServicePort) => readonly Target[];
+  readonly routing: Routing;
+  /** Endpoints behind a port that are ready, or those that are not, in an order that the order of slices does not change. */
+  readonly targetsOf: (port: ServicePort, areReady?: boolean) => readonly Target[];
 }
 
 /** `key` is `namespace/name`. */
@@ -39,7 +41,8 @@ export function clustersetServiceOf(key: string, owner: OwnerFacts, slices: read
       .filter(({ protocol }) => protocol === 'TCP')
       .sort((one, other) => one.port - other.port),
     trafficDistribution: owner.trafficDistribution || undefined,
-    targetsOf: ({ name }) => targetsOf({ port: { name, protocol: 'TCP' }, slices }).sort(byAddress),
+    routing: readRouting(owner.routing),
+    targetsOf: ({ name }, areReady) => targetsOf({ port: { name, protocol: 'TCP' }, slices, areReady }).sort(byAddress),
   };
 }
 

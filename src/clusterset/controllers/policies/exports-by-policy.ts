@@ -1,18 +1,18 @@
 // Exports every Service that a ServiceExportPolicy selects, by making a ServiceExport for it and taking it away when no
 // policy selects it any more. Exports made by hand are left alone, whatever the policies say.
 
-import type { WorkResult } from '../../base/queue.ts';
-import { deleteIfPresent } from '../../kube/client/absent.ts';
-import { apply, replaceWith } from '../../kube/client/apply.ts';
-import type { Informer } from '../../kube/controller/informer.ts';
-import type { AgentContext } from '../copies/context.ts';
-import { exportsByPolicy } from '../copies/home-copies.ts';
-import { serviceExportType } from '../kinds/service-export.ts';
-import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
-import { isMadeHere, policyLabel, withKeptMarks } from '../rules/agent-marks.ts';
-import { derivedFor } from '../rules/derived-service.ts';
-import { exportOfPolicy, policyFor } from '../rules/export-policies.ts';
-import { parseServiceKey } from '../rules/names.ts';
+import type { WorkResult } from '../../../base/queue.ts';
+import { deleteIfPresent } from '../../../kube/client/absent.ts';
+import { apply, replaceWith } from '../../../kube/client/apply.ts';
+import type { Informer } from '../../../kube/controller/informer.ts';
+import type { AgentContext } from '../../copies/context.ts';
+import { exportsByPolicy } from '../../copies/home-copies.ts';
+import { serviceExportType } from '../../kinds/service-export.ts';
+import { type ServiceExportPolicy, serviceExportPolicyType } from '../../kinds/service-export-policy.ts';
+import { isMadeHere, policyLabel, withKeptMarks } from '../../rules/agent-marks.ts';
+import { derivedFor } from '../../rules/derived-service.ts';
+import { exportOfPolicy, policyFor } from '../../rules/export-policies.ts';
+import { parseServiceKey } from '../../rules/names.ts';
 
 export interface PolicyController {
   /** Reconciles a service: creates, keeps or removes its export. */

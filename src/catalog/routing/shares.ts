@@ -1,0 +1,144 @@
+// Which part of new connections goes to which endpoints, when a policy, an exporter or `minReady` has a say. Pure.
+//
+// Groups with weights take their percents; clusters that no group names have the percents that no weight claims. What a group
+// cannot serve goes to the groups without a weight, one after the other, then to clusters that no group names. What is left after
+// that goes back to those that serve, in proportion. Inside a group the nearer tiers are filled first in the same way.
+
+import type { Routing } from '../../clusterset/rules/routing/routing.ts';
+
+export interface Lot<T> {
+  /** Above 0; those of a choice add up to 1. */
+  readonly share: number;
+  /** All alike; never empty. */
+  readonly endpoints: readonly T[];
+}
+
+export interface Sharing<T> {
+  /** Disjoint. */
+  readonly lots: readonly Lot<T>[];
+  /** Ready endpoints without a share, in the order in which they would be asked. */
+  readonly later: readonly (readonly T[])[];
+}
+
+export interface SharingInput<T> {
+  readonly ready: readonly T[];
+  /** Those that are not ready; only `minReady` in percent looks at them. */
+  readonly unready: readonly T[];
+  readonly routing: Routing;
+  readonly clusterOf: (endpoint: T) => string;
+  /** The nearer, the smaller. */
+  readonly tierOf: (endpoint: T) => number;
+}
+
+interface Tier<T> {
+  /** How much of its task it can take on, above 0 to 1. */
+  readonly capacity: number;
+  readonly lots: readonly Lot<T>[];
+}
+
+interface Group<T> {
+  readonly weight: number | undefined;
+  readonly tiers: readonly Tier<T>[];
+}
+
+export function shareOut<T>(input: SharingInput<T>): Sharing<T> {
+  const { named, unnamed } = groupsOf(input);
+  const weighted = named.filter(({ weight }) => weight !== undefined && weight > 0);
+  const claimed = weighted.reduce((sum, { weight }) => sum + weight!, 0);
+  const isRestMeant = weighted.length > 0 && claimed < 100 && unnamed.tiers.length > 0;
+  if (isRestMeant) weighted.push({ ...unnamed, weight: 100 - claimed });
+  const total = isRestMeant ? 100 : claimed;
+
+  const filling = new Filling<T>();
+  for (const { tiers, weight } of weighted) filling.add(tiers, weight! / total);
+  for (const { tiers, weight } of named) if (weight === undefined) filling.add(tiers, filling.missing);
+  if (!isRestMeant) filling.add(unnamed.tiers, filling.missing);
+  // A group of weight 0 serves only if there is nobody else.
+  for (const { tiers, weight } of named) if (weight === 0) filling.add(tiers, filling.isEmpty ? 1 : 0);
+  return filling.result();
+}
+
+class Filling<T> {
+  readonly #lots: Lot<T>[] = [];
+  readonly #later: (readonly T[])[] = [];
+  #filled = 0;
+
+  get missing(): number {
+    return Math.max(0, 1 - this.#filled);
+  }
+
+  get isEmpty(): boolean {
+    return this.#lots.length === 0;
+  }
+
+  add(tiers: readonly Tier<T>[], task: number): void {
+    let left = task;
+    for (const { capacity, lots } of tiers) {
+      const taken = left * capacity;
+      // Less than that nobody would ever see: it comes from adding fractions.
+      if (taken < tiniestShare) {
+        this.#later.push(lots.flatMap(({ endpoints }) => endpoints));
+        continue;
+      }
+      for (const { share, endpoints } of lots) this.#lots.push({ share: share * taken, endpoints });
+      this.#filled += taken;
+      left -= taken;
+    }
+  }
+
+  result(): Sharing<T> {
+    const filled = this.#filled;
+    return {
+      lots: this.#lots.map(({ share, endpoints }) => ({ share: share / filled, endpoints })),
+      later: this.#later,
+    };
+  }
+}
+
+const tiniestShare = 1e-9;
+
+function groupsOf<T>({ ready, unready, routing, clusterOf, tierOf }: SharingInput<T>): {
+  readonly named: readonly Group<T>[];
+  readonly unnamed: Group<T>;
+} {
+  const indexes = new Map<string, number>();
+  for (const [index, { clusters }] of routing.groups.entries())
+    for (const cluster of clusters) if (!indexes.has(cluster)) indexes.set(cluster, index);
+  for (const cluster of routing.excluded) indexes.set(cluster, excludedIndex);
+  const indexOf = (endpoint: T) => indexes.get(clusterOf(endpoint)) ?? unnamedIndex;
+  const readyIn = Map.groupBy(ready, indexOf);
+  const unreadyIn = Map.groupBy(unready, indexOf);
+  const tiersOf = (index: number): Tier<T>[] => {
+    const missing = Map.groupBy(unreadyIn.get(index) ?? [], tierOf);
+    return [...Map.groupBy(readyIn.get(index) ?? [], tierOf)]
+      .sort(([one], [other]) => one - other)
+      .map(([tier, endpoints]) => tierMadeOf(endpoints, missing.get(tier)?.length ?? 0, { routing, clusterOf }));
+  };
+  return {
+    named: routing.groups.map(({ weight }, index) => ({ weight, tiers: tiersOf(index) })),
+    unnamed: { weight: undefined, tiers: tiersOf(unnamedIndex) },
+  };
+}
+
+const unnamedIndex = -1;
+const excludedIndex = -2;
+
+type TierInput<T> = Pick<SharingInput<T>, 'routing' | 'clusterOf'>;
+
+function tierMadeOf<T>(endpoints: readonly T[], missing: number, { routing, clusterOf }: TierInput<T>): Tier<T> {
+  const { minReady, lowered } = routing;
+  const needed =
+    minReady === undefined
+      ? 0
+      : 'count' in minReady
+        ? minReady.count
+        : ((endpoints.length + missing) * minReady.percent) / 100;
+  const fullness = needed === 0 ? 1 : Math.min(1, endpoints.length / needed);
+  const byWish = [...Map.groupBy(endpoints, (endpoint) => (lowered[clusterOf(endpoint)] ?? 100) / 100)];
+  const sum = byWish.reduce((all, [wish, some]) => all + wish * some.length, 0);
+  return {
+    // Who wants less leaves it to others of the tier; the tier gives something away only if all of them want less.
+    capacity: fullness * Math.max(...byWish.map(([wish]) => wish)),
+    lots: byWish.map(([wish, some]) => ({ share: (wish * some.length) / sum, endpoints: some })),
+  };
+}

@@ -1,0 +1,69 @@
+// What part of new connections each endpoint should get, worked out endpoint by endpoint from the words of the guide and without the
+// code that does it. For tests that compare the two.
+
+import type { Routing } from '../../../clusterset/rules/routing/routing.ts';
+
+export interface ModelEndpoint {
+  readonly id: string;
+  readonly cluster: string;
+  readonly tier: number;
+  readonly isReady: boolean;
+}
+
+/** By id; those without a part are left out. */
+export function modelShares(endpoints: readonly ModelEndpoint[], routing: Routing): Map<string, number> {
+  const isIn = (group: number) => (endpoint: ModelEndpoint) =>
+    !routing.excluded.includes(endpoint.cluster) &&
+    routing.groups.findIndex(({ clusters }) => clusters.includes(endpoint.cluster)) === group;
+  const weights = routing.groups.map(({ weight }) => weight);
+  const sum = weights.reduce<number>((all, weight) => all + (weight ?? 0), 0);
+  const nobodysGroup = -1;
+  const hasRest = sum > 0 && sum < 100 && endpoints.some((each) => each.isReady && isIn(nobodysGroup)(each));
+  const whole = hasRest ? 100 : sum;
+
+  const got = new Map<string, number>();
+  let poured = 0;
+  const pour = (group: number, amount: number) => {
+    poured += pourInto(got, endpoints.filter(isIn(group)), amount, routing);
+  };
+  weights.forEach((weight, group) => {
+    if (weight) pour(group, weight / whole);
+  });
+  if (hasRest) pour(nobodysGroup, (100 - sum) / 100);
+  weights.forEach((weight, group) => {
+    if (weight === undefined) pour(group, 1 - poured);
+  });
+  if (!hasRest) pour(nobodysGroup, 1 - poured);
+  if (poured < 1e-12)
+    weights.forEach((weight, group) => {
+      if (weight === 0) pour(group, 1 - poured);
+    });
+  for (const [id, part] of got) {
+    if (part < 1e-9) got.delete(id);
+    else got.set(id, part / poured);
+  }
+  return got;
+}
+
+/** How much of the amount was taken. */
+function pourInto(got: Map<string, number>, group: readonly ModelEndpoint[], amount: number, routing: Routing): number {
+  let left = amount;
+  for (const tier of [...new Set(group.map((each) => each.tier))].sort((a, b) => a - b)) {
+    const all = group.filter((each) => each.tier === tier);
+    const ready = all.filter((each) => each.isReady);
+    if (ready.length === 0 || left < 1e-12) continue;
+    const wishOf = ({ cluster }: ModelEndpoint) => (routing.lowered[cluster] ?? 100) / 100;
+    const taken = left * strengthOf(ready.length, all.length, routing) * Math.max(...ready.map(wishOf));
+    const wishes = ready.map(wishOf).reduce((a, b) => a + b, 0);
+    for (const endpoint of ready)
+      got.set(endpoint.id, (got.get(endpoint.id) ?? 0) + (taken * wishOf(endpoint)) / wishes);
+    left -= taken;
+  }
+  return amount - left;
+}
+
+function strengthOf(ready: number, all: number, { minReady }: Routing): number {
+  if (minReady === undefined) return 1;
+  const enough = 'count' in minReady ? minReady.count : (all * minReady.percent) / 100;
+  return ready >= enough ? 1 : ready / enough;
+}

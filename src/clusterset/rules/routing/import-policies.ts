@@ -1,0 +1,110 @@
+// Which ServiceImportPolicy an import goes by, what is wrong with one, and what it means for the clusters that export the service.
+// Pure.
+
+import { compareText } from '../../../base/compare-text.ts';
+import { selectsLabels } from '../../../kube/objects/label-selector.ts';
+import type { Cluster } from '../../kinds/cluster.ts';
+import type { ChoiceSpec, ClusterMatch, ServiceImportPolicy } from '../../kinds/service-import-policy.ts';
+import type { Routing } from './routing.ts';
+
+export interface ImportSubject {
+  readonly namespace: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export function selectsImport({ spec = {} }: ServiceImportPolicy, { namespace, name, labels }: ImportSubject): boolean {
+  const { namespaces, namespaceSelector, services, importSelector } = spec;
+  const isAnyNamespace = !namespaces && !namespaceSelector;
+  const isNamespace =
+    isAnyNamespace ||
+    (namespaces ?? []).includes(namespace.name) ||
+    (namespaceSelector ? selectsLabels(namespaceSelector, namespace.labels ?? {}) : false);
+  return (
+    isNamespace && (!services || services.includes(name)) && (!importSelector || selectsLabels(importSelector, labels))
+  );
+}
+
+/** The first by name of those that select the import: the others have no say. One that makes no sense counts too. */
+export function policyOfImport(
+  policies: Iterable<ServiceImportPolicy>,
+  subject: ImportSubject,
+): ServiceImportPolicy | undefined {
+  let first: ServiceImportPolicy | undefined;
+  for (const policy of policies) {
+    if (policy.metadata.deletionTimestamp !== undefined || !selectsImport(policy, subject)) continue;
+    if (first === undefined || compareText(policy.metadata.name, first.metadata.name) < 0) first = policy;
+  }
+  return first;
+}
+
+/** Why a policy cannot be followed; undefined if it can. Imports then keep what they had. */
+export function choiceProblem({ clusters, exclude, spillover }: ChoiceSpec): string | undefined {
+  const groups = clusters ?? [];
+  const empty = [...groups, ...(exclude ?? [])].findIndex((match) => !match || !namesSomething(match));
+  if (empty >= 0)
+    return `${empty < groups.length ? `clusters[${empty}]` : `exclude[${empty - groups.length}]`} names no cluster: give clusters, regions, zones or clusterSelector`;
+  const weights = groups.flatMap(({ weight }) => weight ?? []);
+  const sum = weights.reduce((all, weight) => all + weight, 0);
+  if (sum > 100) return `the weights add up to ${sum}: they are percents, and at most 100 can be given away`;
+  if (weights.length > 0 && sum === 0) return 'all weights are 0: give one of them a part, or leave the weights out';
+  if (spillover?.minReady !== undefined && spillover.minReady !== null && readMinReady(spillover) === undefined)
+    return `spillover.minReady: ${JSON.stringify(spillover.minReady).slice(0, 40)} is neither a number above 0 nor a percentage such as 50%`;
+  return undefined;
+}
+
+/** Lists that are there and empty name nobody: a template that was filled with nothing is no wish for everybody. */
+function namesSomething({ clusters, regions, zones, clusterSelector }: ClusterMatch): boolean {
+  const lists = [clusters, regions, zones].filter((list) => list);
+  return (lists.length > 0 || Boolean(clusterSelector)) && lists.every((list) => list!.length > 0);
+}
+
+function readMinReady({ minReady }: NonNullable<ChoiceSpec['spillover']>): Routing['minReady'] {
+  if (typeof minReady === 'number') return Number.isInteger(minReady) && minReady > 0 ? { count: minReady } : undefined;
+  const [, digits] = /^(\d{1,3})%$/.exec(minReady ?? '') ?? [];
+  const percent = Number(digits ?? 0);
+  return percent >= 1 && percent <= 100 ? { percent } : undefined;
+}
+
+export interface Exporter {
+  readonly id: string;
+  /** Undefined while it is not known. */
+  readonly cluster: Cluster | undefined;
+  /** Percent of its share that it wants itself; all if absent. */
+  readonly share?: number;
+}
+
+/** Only clusters that export the service are named: one that comes or goes elsewhere changes nothing. */
+export function routingOf(choice: ChoiceSpec, exporters: readonly Exporter[]): Routing {
+  const idsOf = (match: ClusterMatch) =>
+    exporters
+      .filter((exporter) => matches(match, exporter))
+      .map(({ id }) => id)
+      .sort(compareText);
+  const excluded = new Set((choice.exclude ?? []).flatMap(idsOf));
+  const minReady = choice.spillover ? readMinReady(choice.spillover) : undefined;
+  return {
+    // One without a cluster stays if it has a weight: its part is not to be shared out again.
+    groups: (choice.clusters ?? [])
+      .map((group) => ({
+        clusters: idsOf(group).filter((id) => !excluded.has(id)),
+        ...(typeof group.weight === 'number' ? { weight: group.weight } : {}),
+      }))
+      .filter(({ clusters, weight }) => clusters.length > 0 || weight !== undefined),
+    excluded: [...excluded].sort(compareText),
+    ...(minReady === undefined ? {} : { minReady }),
+    lowered: Object.fromEntries(
+      exporters
+        .filter(({ share }) => share !== undefined && share < 100)
+        .map(({ id, share }) => [id, share!] as const)
+        .sort(([one], [other]) => compareText(one, other)),
+    ),
+  };
+}
+
+function matches({ clusters, regions, zones, clusterSelector }: ClusterMatch, { id, cluster }: Exporter): boolean {
+  if (clusters && !clusters.includes(id)) return false;
+  if (regions && !regions.includes(cluster?.spec.region ?? '')) return false;
+  if (zones && !zones.includes(cluster?.spec.zone ?? '')) return false;
+  return !clusterSelector || (cluster !== undefined && selectsLabels(clusterSelector, cluster.metadata.labels ?? {}));
+}

@@ -1,0 +1,103 @@
+// The wishes for one import, resolved to ids of clusters: which clusters share its connections, which take over, which are never
+// used. The agent resolves policies and writes the result on the import; everybody who chooses endpoints reads it there. Pure.
+
+import { BoundedCache } from '../../../base/bounded-cache.ts';
+
+/** On a ServiceImport, written by the agent of its cluster. */
+export const routingAnnotation = 'portolan.dev/routing';
+
+/** On a ServiceImport: the ServiceImportPolicy that it goes by. */
+export const routedByAnnotation = 'portolan.dev/routed-by';
+
+interface RoutingGroup {
+  readonly clusters: readonly string[];
+  /** Percent of new connections. Without one the group takes over what others cannot serve, in the order of groups. */
+  readonly weight?: number;
+}
+
+export interface Routing {
+  /** A cluster belongs to the first group that names it. */
+  readonly groups: readonly RoutingGroup[];
+  readonly excluded: readonly string[];
+  /** Fewer ready endpoints than this and a group or tier gives a part of its share away. */
+  readonly minReady?: { readonly count: number } | { readonly percent: number };
+  /** Percent of its share that a cluster itself wants, 1 to 99. */
+  readonly lowered: Readonly<Record<string, number>>;
+}
+
+export const noRouting: Routing = { groups: [], excluded: [], lowered: {} };
+
+export function isNoRouting({ groups, excluded, minReady, lowered }: Routing): boolean {
+  return groups.length === 0 && excluded.length === 0 && minReady === undefined && Object.keys(lowered).length === 0;
+}
+
+/** Whether endpoints that are not ready matter. */
+export function needsUnready({ minReady }: Routing): boolean {
+  return minReady !== undefined && 'percent' in minReady;
+}
+
+/** Short, because it is kept for each import: `{"g":[[["east"],95],[["west"],5],[["south"]]],"x":["north"],"n":3}`. */
+export function formatRouting({ groups, excluded, minReady, lowered }: Routing): string {
+  return JSON.stringify({
+    ...(groups.length === 0
+      ? {}
+      : { g: groups.map(({ clusters, weight }) => (weight === undefined ? [clusters] : [clusters, weight])) }),
+    ...(excluded.length === 0 ? {} : { x: excluded }),
+    ...(minReady === undefined ? {} : 'count' in minReady ? { n: minReady.count } : { p: minReady.percent }),
+    ...(Object.keys(lowered).length === 0 ? {} : { l: lowered }),
+  });
+}
+
+const parsed = new BoundedCache<Routing>(1_000);
+
+/** One without meaning counts as none: traffic goes on. The same object for the same text, as long as it is remembered. */
+export function readRouting(text: string): Routing {
+  if (text === '') return noRouting;
+  const known = parsed.get(text);
+  if (known !== undefined) return known;
+  const routing = parse(text);
+  parsed.set(text, routing);
+  return routing;
+}
+
+function parse(text: string): Routing {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return noRouting;
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return noRouting;
+  const { g, x, n, p, l } = value as Record<string, unknown>;
+  return {
+    groups: Array.isArray(g) ? g.flatMap(groupOf) : [],
+    excluded: textsOf(x),
+    ...(isWithin(n, 1, 1_000_000)
+      ? { minReady: { count: n } }
+      : isWithin(p, 1, 100)
+        ? { minReady: { percent: p } }
+        : {}),
+    lowered: loweredOf(l),
+  };
+}
+
+function groupOf(entry: unknown): RoutingGroup[] {
+  if (!Array.isArray(entry)) return [];
+  const [clusters, weight] = entry as unknown[];
+  const named = textsOf(clusters);
+  if (weight === undefined) return [{ clusters: named }];
+  return isWithin(weight, 0, 100) ? [{ clusters: named, weight }] : [];
+}
+
+function loweredOf(value: unknown): Record<string, number> {
+  if (typeof value !== 'object' || value === null) return {};
+  return Object.fromEntries(Object.entries(value).filter(([, percent]) => isWithin(percent, 1, 99)));
+}
+
+function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}
+
+function isWithin(value: unknown, least: number, most: number): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most;
+}
