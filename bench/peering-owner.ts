@@ -21,7 +21,7 @@ export type Order =
   | { readonly kind: 'burst'; readonly updates: number; readonly services: number }
   | { readonly kind: 'single'; readonly updates: number; readonly peer: string };
 
-const { clock } = createRealWorld();
+const { clock, timers, random } = createRealWorld();
 const idle = new Set<() => void>();
 let window = 1024;
 let revision = 0;
@@ -32,6 +32,8 @@ const catalog = new OwnerCatalog({
 });
 const owner: Owner = new Owner({
   clock,
+  timers,
+  random,
   log: silentLog,
   catalog,
   peer: (name) => ({ name, epoch: 'bench', window, versions: ['v1alpha1', 'v1alpha2'] }),

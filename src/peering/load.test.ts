@@ -29,6 +29,8 @@ class LoadOwner {
     });
     this.owner = new Owner({
       clock: { wallMs: () => time.nowMs, monotonicMs: () => time.nowMs },
+      timers: { after: () => ({ cancel() {} }) },
+      random: { float: () => 0.5, bytes: (count) => new Uint8Array(count), uuid: () => '' },
       log: silentLog,
       catalog: this.catalog,
       peer: (peer) => ({ name: peer, epoch: 'e', window: 256, versions: ['v1alpha1', 'v1alpha2'] }),

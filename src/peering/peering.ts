@@ -126,6 +126,8 @@ class PeeringParts implements Peering {
     this.owner = new Owner({
       incoming,
       clock: world.clock,
+      timers: world.timers,
+      random: world.random,
       log,
       catalog: this.catalog,
       peer: (name) => this.#served(name),

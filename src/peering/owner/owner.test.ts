@@ -5,6 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { fromBinary } from '@bufbuild/protobuf';
 import { expect, test } from 'vitest';
+import { codes } from '../../base/grpc/status.ts';
 import { type Log, silentLog } from '../../base/log.ts';
 import { BidirectionalStreamSchema } from '../../gen/federation/resourcediscovery/v1alpha2/discovery_pb.js';
 import type { Service } from '../../kube/objects/service.ts';
@@ -24,6 +25,7 @@ const peerExport = {
 
 function start(services: number) {
   const time = { nowMs: 1000 };
+  const timers: { delayMs: number; run: () => void }[] = [];
   const lines: string[] = [];
   const log: Log = { ...silentLog, warn: (text, fields) => void lines.push(`${text} ${JSON.stringify(fields)}`) };
   const catalog = new OwnerCatalog({
@@ -32,6 +34,14 @@ function start(services: number) {
   });
   const owner: Owner = new Owner({
     clock: { wallMs: () => time.nowMs, monotonicMs: () => time.nowMs },
+    timers: {
+      after: (delayMs, run) => {
+        const timer = { delayMs, run };
+        timers.push(timer);
+        return { cancel: () => void timers.splice(timers.indexOf(timer), 1) };
+      },
+    },
+    random: { float: () => 0.5, bytes: (count) => new Uint8Array(count), uuid: () => '' },
     log,
     catalog,
     peer: (name) => ({ name, epoch: 'e', window: 100_000, versions: ['v1alpha1', 'v1alpha2'] }),
@@ -61,12 +71,15 @@ function start(services: number) {
   const { resourceUrl } = v1alpha1;
   const say = (message: Parameters<typeof v1alpha1.encodeConsumerMessage>[0]) =>
     stream.onMessage(Buffer.from(v1alpha1.encodeConsumerMessage(message)));
-  const refuseAll = (reason: () => string) => {
-    for (const nonce of nonces.splice(0)) say({ kind: 'nack', nonce, resourceUrl, code: 3, reason: reason() });
+  const refuseAll = (reason: () => string, code: number = codes.invalidArgument) => {
+    for (const nonce of nonces.splice(0)) say({ kind: 'nack', nonce, resourceUrl, code, reason: reason() });
+  };
+  const acceptAll = () => {
+    for (const nonce of nonces.splice(0)) say({ kind: 'ack', nonce, resourceUrl });
   };
   say({ kind: 'subscribe', resourceUrl });
   const report = () => owner.report('acme') as ConsumerReport;
-  return { owner, catalog, lines, put, refuseAll, report, call, ends, time };
+  return { owner, catalog, lines, put, refuseAll, acceptAll, nonces, timers, stream, report, call, ends, time };
 }
 
 test('owner: a consumer refuses 1,500 services with 60 KB of reasons each -> memory, log and status stay small', () => {
@@ -92,6 +105,36 @@ test('owner: a consumer refuses 1,500 services with 60 KB of reasons each -> mem
     message: 'the peer refused 1500 of 1500 services',
   });
   expect(JSON.stringify(ownerStatus(report(), 1500, 0)).length).toBeLessThan(50_000);
+});
+
+test('owner: a consumer cannot take services for now (Unavailable) -> offered again with a growing delay, until it takes them [000-43]', () => {
+  const { refuseAll, acceptAll, nonces, timers, report } = start(2);
+  const delays: number[] = [];
+  for (let n = 0; n < 3; n += 1) {
+    refuseAll(() => 'no disk', codes.unavailable);
+    expect([nonces.length, timers.length, report().refusals.size]).toEqual([0, 1, 2]);
+    const [timer] = timers.splice(0);
+    delays.push(timer!.delayMs);
+    timer!.run();
+    expect(nonces).toHaveLength(2);
+  }
+  expect(delays[0]).toBeGreaterThanOrEqual(1000);
+  expect(delays).toEqual([...delays].sort((a, b) => a - b));
+  acceptAll();
+  expect([timers.length, report().refusals.size]).toEqual([0, 0]);
+});
+
+test('owner: services refused for good, or the consumer leaves -> nothing is offered again by itself', () => {
+  const { refuseAll, timers, stream, put, nonces } = start(2);
+  refuseAll(() => 'bad');
+  expect(timers).toEqual([]);
+  put('more');
+  return Promise.resolve().then(() => {
+    expect(nonces).toHaveLength(1);
+    refuseAll(() => 'no disk', codes.unavailable);
+    stream.onClosed();
+    expect(timers).toEqual([]);
+  });
 });
 
 test('owner: a consumer names a context with its subscription -> it comes back with every message', () => {

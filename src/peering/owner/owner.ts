@@ -1,13 +1,15 @@
 // The owner's side of every stream: one session for each peer that is connected, fed with the changes of its catalog.
 // A second stream of the same peer replaces the first. A slow or stalled consumer delays only itself.
 
+import { Backoff } from '../../base/backoff.ts';
 import type { CallHandlers, ServerCall } from '../../base/grpc/server-options.ts';
 import { type Code, codes } from '../../base/grpc/status.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { LogBudget } from '../../base/log-budget.ts';
-import type { Clock } from '../../base/world.ts';
+import type { Clock, Random, Timer, Timers } from '../../base/world.ts';
 import type { PeerVersion } from '../kinds/peer.ts';
 import { type OwnerInput, type OwnerOutput, OwnerSession, type OwnerState } from '../session/owner-session.ts';
+import { reconnectBackoff } from '../session/reconnect.ts';
 import type { IncomingStreams } from '../transport/incoming-streams.ts';
 import { type Draft, drafts, snapshotHeader } from '../transport/wire.ts';
 import type { PeerCaller } from '../trust/trust.ts';
@@ -23,6 +25,8 @@ export interface ServedPeer {
 
 export interface OwnerOptions {
   readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
   readonly log: Log;
   readonly catalog: OwnerCatalog;
   /** Undefined for a peer that we do not know or do not serve. */
@@ -202,6 +206,8 @@ class Stream implements CallHandlers {
   /** As the consumer said it with its subscription. */
   #context = '';
   #isClosed = false;
+  readonly #retries: Backoff;
+  #nextRetry: Timer | undefined;
 
   constructor(options: StreamOptions) {
     const { call, draft, served, catalog, hasSynced, revision } = options;
@@ -209,6 +215,7 @@ class Stream implements CallHandlers {
     const view = catalog.view(served.name, draft, { epoch: served.epoch, hasSynced, revision });
     this.peer = served.name;
     this.#options = options;
+    this.#retries = new Backoff(options.random, reconnectBackoff);
     this.#sinceMs = options.clock.wallMs();
     this.#aliveMs = this.#sinceMs;
     const { window } = served;
@@ -260,6 +267,7 @@ class Stream implements CallHandlers {
   onClosed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#nextRetry?.cancel();
     this.#options.incoming?.closed(this.#options.call);
     this.#session.step({ kind: 'consumerLeft' });
     this.#options.onClosed();
@@ -274,7 +282,21 @@ class Stream implements CallHandlers {
     const before = this.#session.state.kind;
     for (const output of this.#session.step(input)) this.#act(output);
     this.#measure();
+    this.#planRetry();
     if (this.#session.state.kind !== before) this.#options.observer?.changed(this.peer);
+  }
+
+  // Seed 000, createFederatedService: Unavailable is tried again with a back-off.
+  #planRetry(): void {
+    if (!this.#session.hasPostponed) {
+      if (this.#nextRetry === undefined && this.#session.state.kind === 'waiting') this.#retries.reset();
+      return;
+    }
+    if (this.#isClosed || this.#nextRetry !== undefined) return;
+    this.#nextRetry = this.#options.timers.after(this.#retries.nextMs(), () => {
+      this.#nextRetry = undefined;
+      this.step({ kind: 'retry' });
+    });
   }
 
   #act(output: OwnerOutput): void {

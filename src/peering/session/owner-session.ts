@@ -38,6 +38,8 @@ export type OwnerInput =
   | { readonly kind: 'drained' }
   /** The peer may have another number of messages in flight. */
   | { readonly kind: 'window'; readonly window: number }
+  /** Services that the consumer could not take for now are offered again. */
+  | { readonly kind: 'retry' }
   | { readonly kind: 'consumerLeft' };
 
 export type OwnerOutput =
@@ -75,6 +77,8 @@ export class OwnerSession {
   /** The last message about each id on this stream. */
   readonly #told = new Map<string, Offer>();
   readonly #refused = new Map<string, Uint8Array>();
+  /** Refused as Unavailable: the consumer may take them later as they are. */
+  readonly #postponed = new Set<string>();
   readonly #inFlight = new Map<string, InFlight>();
   /** Under which nonce each service was last sent, both ways; only for a consumer of ours, which may answer again. */
   readonly #nonces = new Map<string, string>();
@@ -105,6 +109,10 @@ export class OwnerSession {
     return this.#state.kind === 'accepting' || this.#dirty.has(id) || this.#idsInFlight.has(id);
   }
 
+  get hasPostponed(): boolean {
+    return this.#postponed.size > 0;
+  }
+
   get unacknowledged(): number {
     return this.#inFlight.size;
   }
@@ -120,6 +128,8 @@ export class OwnerSession {
         if (this.#state.kind === 'accepting') return [];
         for (const id of input.ids) this.#mark(id);
         return this.#fill([]);
+      case 'retry':
+        return this.#retry();
       case 'blocked':
         this.#isBlocked = true;
         return [];
@@ -170,6 +180,17 @@ export class OwnerSession {
       this.#told.delete(id);
     }
     this.#refused.clear();
+    this.#postponed.clear();
+    return this.#fill([]);
+  }
+
+  #retry(): OwnerOutput[] {
+    for (const id of this.#postponed) {
+      this.#refused.delete(id);
+      this.#told.delete(id);
+      this.#mark(id);
+    }
+    this.#postponed.clear();
     return this.#fill([]);
   }
 
@@ -209,12 +230,14 @@ export class OwnerSession {
     id: string,
     hash: Uint8Array | undefined,
   ): OwnerOutput {
+    this.#postponed.delete(id);
     if (message.kind === 'ack') {
       this.#refused.delete(id);
       return { kind: 'accepted', id, note: message.note ?? '' };
     }
     // Quarantined until its content changes; the other services go on.
     if (hash !== undefined) this.#refused.set(id, hash);
+    if (hash !== undefined && message.code === codes.unavailable) this.#postponed.add(id);
     return { kind: 'refused', id, code: message.code, reason: message.reason };
   }
 
@@ -248,6 +271,7 @@ export class OwnerSession {
       if (told === undefined) return undefined;
       this.#told.delete(id);
       this.#refused.delete(id);
+      this.#postponed.delete(id);
       return { kind: 'delete', nonce: '', offer: told };
     }
     if (told?.hash === offer.hash || isRefused(this.#refused.get(id), offer)) return undefined;
