@@ -160,7 +160,7 @@ describe('clusterset.local without a clusterset IP', () => {
     return { catalog, asker: new Asker(catalog) };
   }
 
-  test('the local cluster is healthy -> only its address [002-17]', async () => {
+  test('the local cluster is healthy -> only its address [002-13]', async () => {
     const { asker } = without([slice('east', '10.1.0.1'), slice('south', '10.3.0.1'), slice('west', '10.2.0.1')]);
     for (let i = 0; i < 4; i++) expect(await asker.ask(`${name} A`)).toBe('10.2.0.1');
   });
@@ -188,6 +188,17 @@ describe('clusterset.local without a clusterset IP', () => {
       expect(await asker.ask(`${name} AAAA`)).toBe('NODATA');
     }
     expect(new Set(answers)).toEqual(new Set(['10.1.0.1', '10.3.0.1']));
+  });
+
+  test('no cluster asked for, every cluster serves the ports of the import -> SRV has those, and leads to the service [002-15]', async () => {
+    const catalog = makeCatalog({ cluster: { id: 'west' } });
+    const ports = ['http:80', 'admin:90'];
+    const slices = ['east', 'south'].map((cluster, at) => ({ cluster, ports, endpoints: [`10.${at + 1}.0.1`] }));
+    addImport(catalog, 'shop/checkout', { ports, slices });
+    syncAll(catalog);
+    const asker = new Asker(catalog);
+    expect(await asker.ask(`_http._tcp.${name} SRV`)).toBe(`80 ${name}`);
+    expect((await asker.ask(`${name} SRV`)).split(', ').sort()).toEqual([`80 ${name}`, `90 ${name}`]);
   });
 
   test('ports differ by cluster -> SRV has the endpoints of those that serve the asked port, with their own ports', async () => {

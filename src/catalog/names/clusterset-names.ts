@@ -59,7 +59,10 @@ export function namesOfImport(input: OwnerInput, options: ClustersetNamesOptions
   if (!isHeadless) names.exist(input.name);
   if (!isHeadless) existPorts(names, input.name, input.owner.ports);
   if (hasAddress) addClustersetIp(names, input, options);
-  else addEndpoints(names, input.name, { ready, used: usedOf(names, input, { ready, ...options }), isHeadless });
+  else {
+    const used = usedOf(names, input, { ready, ...options });
+    addEndpoints(names, input.name, { ready, used, ports: input.owner.ports, isHeadless });
+  }
   if (options.hasClusterNames) addClusterNames(names, input, ready);
   return names;
 }
@@ -159,7 +162,17 @@ const dashedIpv6Bytes = 39;
 function addEndpoints(
   names: OwnerNames,
   name: string,
-  { ready, used, isHeadless }: { ready: readonly ReadyEndpoint[]; used: Used; isHeadless: boolean },
+  {
+    ready,
+    used,
+    ports,
+    isHeadless,
+  }: {
+    readonly ready: readonly ReadyEndpoint[];
+    readonly used: Used;
+    readonly ports: readonly PortFacts[];
+    readonly isHeadless: boolean;
+  },
 ): void {
   // Without a clusterset IP clients stay in their own cluster while it can serve them (seed 002).
   const isLocalFirst = !isHeadless && !used.isNearest;
@@ -173,8 +186,28 @@ function addEndpoints(
       order: order.fixed,
       records: recordsOf(ready.slice(0, countMax)).map(asRecord),
     });
+  if (!isHeadless && used.endpoints.length > 0 && serveAll(used.endpoints, ports)) {
+    addServicePorts(names, name, ports);
+    return;
+  }
   const sources = sourcesOf(used.endpoints, (endpoint) => hostOf(endpointName(endpoint), endpoint, name), isDerived);
   addSrv(names, name, { sources, how: isLocalFirst ? order.localFirst : order.fixed });
+}
+
+/** Whether the ports of the import (seed 002) lead somewhere at each endpoint. Pods often listen on other ones. */
+function serveAll(endpoints: readonly ReadyEndpoint[], ports: readonly PortFacts[]): boolean {
+  let known: readonly PortFacts[] | undefined;
+  return endpoints.every((endpoint) => {
+    // Endpoints of one slice share their ports.
+    if (endpoint.ports === known) return true;
+    known = endpoint.ports;
+    return (
+      endpoint.ports.length === ports.length &&
+      ports.every(({ name, protocol, port }) =>
+        endpoint.ports.some((own) => own.name === name && own.protocol === protocol && own.port === port),
+      )
+    );
+  });
 }
 
 const asRecord = ({ address, cluster }: { address: Uint8Array; cluster: number }) => plainRecord(address, cluster);
