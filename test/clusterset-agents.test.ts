@@ -48,7 +48,7 @@ describe('agents that stop and start', () => {
     expect(without(await Promise.all(homes.map(({ client }) => everything(client))))).toEqual(without(before));
   });
 
-  test('agent: two of one cluster -> one waits, and takes over when the other stops', async () => {
+  test('agent: two of one cluster -> one waits, and takes over when the other stops [003-12]', async () => {
     const second = await members.set.startAgent(members.agentKubeconfigs.get('east')!);
     await until('it waits', async () => (await stateOf(second)) === 'standby');
     expect(await stateOf(members.agents.get('east')!)).toBe('leading');

@@ -50,7 +50,7 @@ describeWith(['kubectl'], 'manifests', () => {
     expect(lines[0]).toBe('clusterset prod is laid out already');
   });
 
-  test('manifests: deploy/manifests/broker.yaml and agent.yaml -> accepted as they are [003-12]', async () => {
+  test('manifests: deploy/manifests/broker.yaml and agent.yaml -> accepted as they are', async () => {
     for (const name of ['broker.yaml', 'agent.yaml']) {
       const text = readFileSync(new URL(`../deploy/manifests/${name}`, import.meta.url), 'utf8');
       const applied = await kubectl(['apply', '-f', '-'], text);

@@ -276,6 +276,26 @@ describe('portolan dns', () => {
     expect(code).toBe(1);
   });
 
+  test('an import and its slice made by hand, no agent anywhere -> answered and followed [003-12]', async () => {
+    const spec = { type: 'Headless', ports: [{ name: 'http', port: 80, protocol: 'TCP' }] };
+    await make(serviceImportType, 'shop', 'byhand', { spec });
+    await make(endpointSliceType, 'shop', 'byhand-west', {
+      labels: {
+        'multicluster.kubernetes.io/service-name': 'byhand',
+        'multicluster.kubernetes.io/source-cluster': 'west',
+      },
+      addressType: 'IPv4',
+      ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+      endpoints: [{ addresses: ['10.2.0.7'], conditions: { ready: true } }],
+    });
+    const { target, whenReady } = await resolver();
+    await whenReady();
+    const named = 'byhand.shop.svc.clusterset.local A';
+    await until('the address', async () => (await askUdp(target, named)) === '10.2.0.7');
+    await client.delete(serviceImportType, { namespace: 'shop', name: 'byhand' });
+    await until('its end', async () => (await askUdp(target, named)) === 'NXDOMAIN');
+  });
+
   test('the DNS options of the clusterset -> names of clusters, TTL and its zone, while it runs and at the next start', async () => {
     const spec = { type: 'ClusterSetIP', ips: ['243.0.0.9'], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] };
     await make(serviceImportType, 'shop', 'cart', { spec });
@@ -393,7 +413,7 @@ describe('portolan dns', () => {
     await expect.poll(shown, { timeout: 25_000, interval: 500 }).toBe('renewed');
   });
 
-  test('stub zones and zones of others given at start, an existing server for the cluster domain -> asked there [001-10, 001-44, 001-50]', async () => {
+  test('stub zones and zones of others given at start, an existing server for the cluster domain -> asked there [001-10, 001-50]', async () => {
     const other = await resolver();
     await other.whenReady();
     const dns = await resolver(

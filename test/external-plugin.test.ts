@@ -50,7 +50,7 @@ const site = (config: string) =>
   );
 
 describeWith(['envoy', 'ip', 'nft'], 'external services, a plugin from outside', () => {
-  test('[004-05] a plugin in a file of its own -> its cluster and route are in force', async () => {
+  test('[004-21, 004-40] a plugin in a file of its own -> its cluster and route are in force', async () => {
     const plugins = await loadPlugins([file]);
     const outside = await startExternalNamespace({ plugins, services: () => [site('{ address: 10.50.0.2 }')] });
     try {

@@ -47,7 +47,7 @@ describeWith(['kubectl', 'dig'], 'external services, roles', () => {
       expect(err).toContain(field);
   });
 
-  test('[004-07] kubectl create: the mongo example -> an address of 242.0.0.0/8 that DNS answers, and explain knows', async () => {
+  test('[004-06, 004-45, 004-46] kubectl create: the mongo example -> an address of 242.0.0.0/8 that DNS answers, and explain knows', async () => {
     const created = await kubectl(['create', '-f', '-'], mongo.replace(/status:[\s\S]*/, ''));
     expect(created.err).toBe('');
     const vip = async () =>
@@ -79,7 +79,7 @@ describeWith(['kubectl', 'dig'], 'external services, roles', () => {
     expect(wrong.code).not.toBe(0);
   });
 
-  test('another namespace -> refused', async () => {
+  test('[004-02] another namespace -> refused', async () => {
     const { err } = await kubectl(
       ['create', '-f', '-'],
       mongo.replace('namespace: portolan-system', 'namespace: default'),

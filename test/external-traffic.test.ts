@@ -109,11 +109,11 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
   };
   const get = (to: string, host?: string) => outside.ask({ do: 'http', to, ...(host === undefined ? {} : { host }) });
 
-  test('by virtual IP over http -> its endpoint, and the mark of the rule stays inside', async () => {
+  test('[004-15] by virtual IP over http -> its endpoint, and the mark of the rule stays inside', async () => {
     expect(await get('242.0.0.1:80', 'web.ext')).toBe('200 web1 host=web.ext rule=none client=none http=1.1');
   });
 
-  test('by SNI, exactly and by wildcard -> the original server; the rule is the one meant', async () => {
+  test('[004-07, 004-19, 004-49] by SNI, exactly and by wildcard -> the original server; the rule is the one meant', async () => {
     expect(await outside.ask({ do: 'tls', to: '10.50.0.4:443', sni: 'api.example.test' })).toBe(
       'api sni=api.example.test',
     );
@@ -123,7 +123,7 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
     expect(stats).toContain('cluster.wild_443.upstream_cx_total: 1');
   });
 
-  test('by Host -> its endpoint; another Host at the same address -> as without', async () => {
+  test('[004-07, 004-05] by Host -> its endpoint; another Host at the same address -> as without', async () => {
     expect(await get('10.50.0.1:80', 'httpbin.test')).toContain('200 web2 host=httpbin.test');
     expect(await get('10.50.0.1:80', 'HTTPBIN.test:80')).toContain('200 web2');
     expect(await get('10.50.0.1:80', 'other.test')).toContain('200 web1 host=other.test rule=none');
@@ -134,15 +134,15 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
     expect(await outside.ask({ do: 'tcp', to: '10.50.0.7:9000', send: 'hello' })).not.toBe('hello');
   });
 
-  test('by CIDR over tcp -> its endpoint', async () => {
+  test('[004-08] by CIDR over tcp -> its endpoint', async () => {
     expect(await outside.ask({ do: 'tcp', to: '10.60.0.77:9000', send: 'hello' })).toBe('hello');
   });
 
-  test('tls through a virtual IP -> passed on as it is', async () => {
+  test('[004-12] tls through a virtual IP -> passed on as it is', async () => {
     expect(await outside.ask({ do: 'tls', to: '242.0.0.13:443', sni: 'any.test' })).toBe('api sni=any.test');
   });
 
-  test('TLS origination: the right name, own or given -> answered; a wrong one -> refused', async () => {
+  test('[004-26, 004-30, 004-31, 004-32, 004-51] TLS origination: the right name, own or given -> answered; a wrong one -> refused', async () => {
     expect(await get('242.0.0.2:80', 'origin.ext')).toContain('200 backend host=backend.test');
     expect(await get('242.0.0.5:80', 'given.ext')).toContain('200 backend');
     expect(await get('242.0.0.3:80', 'wrong.ext')).toMatch(/^503 /);
@@ -156,11 +156,11 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
     expect(await statistic('cluster.system_80.ssl.handshake')).toBeGreaterThan(0);
   });
 
-  test('TLS origination to an address, with a client certificate -> both sides verified', async () => {
+  test('[004-33] TLS origination to an address, with a client certificate -> both sides verified', async () => {
     expect(await get('242.0.0.4:80', 'literal.ext')).toContain('200 backend host=literal.ext rule=none client=leaf');
   });
 
-  test('to a unix socket -> answered; beside a hostname -> both share the load', async () => {
+  test('[004-23, 004-24, 004-25] to a unix socket -> answered; beside a hostname -> both share the load', async () => {
     expect(await get('242.0.0.6:80', 'sock.ext')).toContain('200 socket');
     const answers = new Set<string>();
     for (let turn = 0; turn < 30; turn += 1) answers.add((await get('242.0.0.11:80', 'm')).slice(0, 10));
@@ -168,7 +168,7 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
     expect(answers.size).toBeGreaterThan(1);
   });
 
-  test('http2 and grpc -> end to end', async () => {
+  test('[004-14, 004-16] http2 and grpc -> end to end', async () => {
     expect(await outside.ask({ do: 'http2', to: '242.0.0.7:80', host: 'h2.ext' })).toBe('200 h2 host=h2.ext');
     const grpc = await outside.ask({ do: 'http2', to: '242.0.0.8:50051', host: 'grpc.ext', isGrpc: true });
     expect(grpc).toBe('200 h2 host=grpc.ext grpc-status=0');
@@ -176,7 +176,7 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
     for (const name of ['h2_80', 'grpc_50051']) expect(await statistic(`cluster.${name}.upstream_rq_200`)).toBe(1);
   });
 
-  test('a server that speaks first -> nobody waits for the client', async () => {
+  test('[004-50] a server that speaks first -> nobody waits for the client', async () => {
     expect(await outside.ask({ do: 'tcp', to: '242.0.0.9:3306' })).toBe('5.7 ready for you');
     const stats = await outside.envoy.admin('/stats?filter=downstream_pre_cx_timeout');
     expect(stats).not.toMatch(/downstream_pre_cx_timeout: [1-9]/);
@@ -193,7 +193,7 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
     expect(await statistic('tcp.blackhole.downstream_cx_total')).toBe(before + 2);
   });
 
-  test('[004-05] the Lambda plugin -> invoked with a good signature', async () => {
+  test('[004-20, 004-41] the Lambda plugin -> invoked with a good signature', async () => {
     const good = /^200 signature=good path=\/2015-03-31\/functions\/arn.*my-function\/invocations body=\{"a":1\}$/;
     // By its virtual IP, by a range and by Host.
     for (const [to, host] of [

@@ -57,7 +57,7 @@ const addForeign = (ours: TestMeshNode, port: number, changes: object = {}) =>
 
 const heldBy = async (node: TestMeshNode) => (await node.peerServices()).map(({ spec }) => spec.id).sort();
 
-test('foreign owner: empty nonces, SAN with URI:, DELETE with only an id -> we follow its catalog', async () => {
+test('foreign owner: empty nonces, SAN with URI:, DELETE with only an id -> we follow its catalog [000-01]', async () => {
   const { owner, ours } = await takeFromForeign();
   for (const name of ['a', 'b', 'c']) owner.put(db(`${name}.foreign.example`));
   await addForeign(ours, owner.port);
@@ -479,7 +479,7 @@ test('the later draft on the same port, both sides at once -> neither waits for 
   for (const node of [one, two]) await eventually(async () => (await heldBy(node)).length).toBe(50);
 });
 
-test('the foreign peer is foreign -> it imports nothing from src [000-01]', () => {
+test('the foreign peer is foreign -> it imports nothing from src', () => {
   for (const file of ['owner.ts', 'consumer.ts', 'wire.ts']) {
     const code = readFileSync(new URL(`foreign-peer/${file}`, import.meta.url), 'utf8');
     expect(code).not.toMatch(/from '\.\.\//);

@@ -141,7 +141,7 @@ test('withdrawn at the owner -> gone from DNS in the consumer, within moments [0
   expect(await ask(`${fqdn} A`)).toMatch(/^241\./);
 });
 
-test('the owner goes away -> its names go on; the resolver starts anew meanwhile -> it knows them', async () => {
+test('the owner goes away -> its names go on; the resolver starts anew meanwhile -> it knows them [000-01]', async () => {
   await east.peering.stop('SIGKILL');
   const address = await addressOf('checkout');
   expect(await ask(`${fqdn} A`)).toBe(address);

@@ -157,6 +157,21 @@ describe('export', () => {
     });
   });
 
+  test('export: a first cluster, then a second -> the first makes the merged import at the broker, the second joins that one [002-08]', async () => {
+    const { set, east, west, settle } = await twoClusters();
+    const merged = () => find<ServiceImport>(set.broker.admin, serviceImportType, `${setName}/checkout.shop`);
+    expect(await merged()).toBeUndefined();
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await settle();
+    const first = await merged();
+    expect(first?.status?.clusters).toEqual([{ cluster: 'east' }]);
+    await exportService(west, key, { endpoints: ['10.2.0.1'] });
+    await settle();
+    const both = await merged();
+    expect(both?.status?.clusters).toEqual([{ cluster: 'east' }, { cluster: 'west' }]);
+    expect(both?.metadata.uid).toBe(first?.metadata.uid);
+  });
+
   test('export: the metadata of the Service itself -> never exported [002-19]', async () => {
     const { east, west, settle } = await twoClusters();
     const labelled = service(key);
@@ -333,7 +348,7 @@ describe('export: clusterset policies', () => {
     expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
   });
 
-  test('export: clusterSetIP none, or headless -> the import has no IP but says its families [002-04, 003-49]', async () => {
+  test('export: clusterSetIP none, or headless -> the import has no IP but says its families [002-04, 002-17, 003-49]', async () => {
     for (const [set, spec] of [
       [{ clusterSetIP: 'none' }, {}],
       [{}, { clusterIP: 'None' }],

@@ -62,7 +62,7 @@ describe('clusterset policy changes while everything runs', () => {
     expect(await sliceLines(west, key)).toEqual(pods);
   });
 
-  test('set policy: clusterset IPs allocate, then none, then allocate -> released, and the same address again', async () => {
+  test('set policy: clusterset IPs allocate, then none, then allocate -> released, and the same address again [002-17]', async () => {
     const { change, west } = await bothExport();
     const ips = await importedIps(west, key);
     expect(ips).toHaveLength(1);

@@ -304,7 +304,7 @@ describe('install: what clusters ask for', () => {
     );
   });
 
-  test('people in their own namespaces -> editors export, viewers read exports and imports; nobody writes imports', () => {
+  test('people in their own namespaces -> editors export, viewers read exports and imports; nobody writes imports [003-43]', () => {
     const roles = objectsOf(defaultValues)
       .map(({ object }) => object as KubernetesObject & { rules?: { resources: string[]; verbs: string[] }[] })
       .filter(({ metadata }) => JSON.stringify(metadata.labels).includes('aggregate-to-'));

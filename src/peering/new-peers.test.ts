@@ -13,7 +13,7 @@ import { mesh } from './testing/edge/running-meshes.ts';
 
 const trustOf = ({ mesh: { domain, certificate } }: TestMeshNode) => ({ domain, bundle: certificate });
 
-test('new peer: the owner knows us a moment later than we dial -> refused, tried again, taken', async () => {
+test('new peer: the owner knows us a moment later than we dial -> refused, tried again, taken [000-34]', async () => {
   const [owner, consumer] = [await mesh('owner'), await mesh('consumer', { limits: { newPeerMs: 30_000 } })];
   await owner.addService('db');
   await owner.exportServices({ peers: ['consumer'] });

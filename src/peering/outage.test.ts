@@ -235,7 +235,7 @@ test('outage: the consumer is killed at any moment of a sync -> it serves what i
   }
 }, 60_000);
 
-test("outage: the consumer's home is away -> nothing is acknowledged that is not stored; it comes back -> all is [000-43]", async () => {
+test("outage: the consumer's home is away -> nothing is acknowledged that is not stored; it comes back -> all is [000-19]", async () => {
   const pair = await synced('exact', 5);
   pair.consumer.home.kill();
   await pair.owner.describe('s1', 'unseen');

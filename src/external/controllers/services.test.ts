@@ -101,7 +101,7 @@ function make(home: SimHome, type: ResourceType, metadata: { name: string; names
 }
 
 describe('external services: addresses', () => {
-  test('[004-07] the mongo example of the seed -> an address of 242.0.0.0/8 with its hostname, kept over restarts', async () => {
+  test('[004-06, 004-35, 004-45] the mongo example of the seed -> an address of 242.0.0.0/8 with its hostname, kept over restarts', async () => {
     const { create, get, restart } = await start();
     await create(externalService(vip('mongo.ext.svc.local'), { name: 'mongo' }));
     const [first] = (await get('mongo')).status?.vips ?? [];
@@ -140,6 +140,25 @@ describe('external services: addresses', () => {
     expect((await get('mongo')).status?.vips).toEqual(before);
   });
 
+  test('[004-44] a Domain match -> no virtual IP and no address of its own: the name is answered as before', async () => {
+    const { create, get, condition } = await start();
+    const spec = '{ match: [{ type: Domain, value: httpbin.com, port: 443, protocol: tls }] }';
+    await create(externalService(spec, { name: 'httpbin' }));
+    expect(await condition('httpbin', 'Accepted')).toContain('True');
+    const { vips, addresses } = (await get('httpbin')).status!;
+    expect([vips ?? [], addresses ?? []]).toEqual([[], []]);
+  });
+
+  test('[004-37, 004-61] several hostnames of one resource -> an address for each, told apart by its hostname', async () => {
+    const { create, get } = await start();
+    const match = ['a.ext', 'b.ext'].map((value) => `{ type: InternalVIP, value: ${value}, port: 80, protocol: http }`);
+    const spec = `{ match: [${match.join(', ')}], destination: { type: Regular, endpoints: [{ address: 10.0.0.1 }] } }`;
+    await create(externalService(spec, { name: 'two' }));
+    const vips = (await get('two')).status?.vips ?? [];
+    expect(vips.map(({ hostname }) => hostname).sort()).toEqual(['a.ext', 'b.ext']);
+    expect(new Set(vips.map(({ ip }) => ip)).size).toBe(2);
+  });
+
   test('several ports and resources of one name -> one address', async () => {
     const { home, create, settle } = await start();
     await create(externalService(vip('m.ext'), { name: 'a' }));
@@ -147,7 +166,7 @@ describe('external services: addresses', () => {
     expect((await settle(home.admin.list(addressClaimType, {}))).items).toHaveLength(1);
   });
 
-  test('the range is used up -> a condition on the one that got none', async () => {
+  test('[004-46] another range, and it is used up -> a condition on the one that got none', async () => {
     const { create, condition, get } = await start({ ranges: ['242.0.0.0/31'] });
     for (const name of ['a', 'b', 'c']) await create(externalService(vip(`${name}.ext`), { name }));
     expect(await condition('a', 'Ready')).toMatch(/^True Ready/);
@@ -209,7 +228,7 @@ describe('external services: conditions', () => {
     expect(text).toContain('spec.destination.type');
   });
 
-  test('[004-02] a resource of another zone -> not visible, and says so', async () => {
+  test('[004-03] a resource of another zone -> not visible, and says so', async () => {
     const { create, condition, get } = await start();
     await create(externalService(vip('m.ext'), { name: 'a', labels: { 'kuma.io/zone': 'west' } }));
     expect(await condition('a', 'Accepted')).toContain('False NotVisible');
@@ -218,7 +237,7 @@ describe('external services: conditions', () => {
     expect(await condition('b', 'Accepted')).toBe('True Accepted');
   });
 
-  test('an unknown plugin, a bad ARN, a missing secret -> a condition on that one; the others untouched', async () => {
+  test('[004-21] an unknown plugin, a bad ARN, a missing secret -> a condition on that one; the others untouched', async () => {
     const { create, condition } = await start();
     const extension = (type: string, config: string) =>
       `{ match: [{ type: InternalVIP, value: ${type.toLowerCase()}.ext, port: 80, protocol: http }], destination: { type: Extension, extension: { type: ${type}, config: ${config} } } }`;
@@ -260,14 +279,14 @@ describe('external services: conditions', () => {
     expect(await condition('tls', 'Ready')).toMatch(/^True Ready/);
   });
 
-  test('[004-03] tcp for a domain alone -> accepted, a warning in the status', async () => {
+  test('[004-13] tcp for a domain alone -> accepted, a warning in the status', async () => {
     const { create, condition } = await start();
     await create(externalService('{ match: [{ type: Domain, value: a.com, port: 25 }] }', { name: 'a' }));
     expect(await condition('a', 'Accepted')).toContain('True');
     expect(await condition('a', 'Warnings')).toContain('takes all traffic of port 25');
   });
 
-  test('[004-06] overlapping ranges -> in the status of both and in the log, once', async () => {
+  test('[004-42, 004-43] overlapping ranges -> accepted, in the status of both and in the log, once', async () => {
     const lines: string[] = [];
     const clock = { wallMs: () => 0, monotonicMs: () => 0 };
     const log = createLog({ level: 'warn', clock, write: (line) => void lines.push(line) });
@@ -322,7 +341,7 @@ describe('external services: copies of the broker', () => {
     return { ...east, broker, atBroker };
   }
 
-  test('a resource at the broker -> in the member, with an address; beside one of the same name at home', async () => {
+  test('[004-55] a resource at the broker -> in the member, with an address; beside one of the same name at home', async () => {
     const { atBroker, create, get } = await member();
     await atBroker(meshExternalServiceType, externalService(vip('mongo.ext')), 'mongo');
     expect((await get('mongo.broker')).status?.vips).toMatchObject([{ hostname: 'mongo.ext' }]);
@@ -359,7 +378,7 @@ describe('external services: copies of the broker', () => {
     expect((await get('mongo.broker')).status?.vips).toHaveLength(1);
   });
 
-  test('[004-09] a HostnameGenerator at the broker -> an Available address with its origin; one at home -> does not count', async () => {
+  test('[004-52, 004-54, 004-55, 004-59] a HostnameGenerator at the broker -> an Available address with its origin; one at home -> does not count', async () => {
     const { home, atBroker, create, get, settle, pass } = await member();
     const labels = { 'my.label.io/service': 'my-service' };
     const spec = {

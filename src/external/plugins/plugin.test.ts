@@ -35,7 +35,7 @@ test.each<[string, ExtensionPlugin['config'], unknown, string[]]>([
   ['any JSON in a field', { a: field('any') }, { a: [{ b: [null, 1] }] }, []],
   ['a list where fields are wanted', {}, [1], ['extension.config: must be a map for Site']],
   ['a list where any JSON is taken', 'any', [1, { a: 2 }], []],
-])('plugin: config of any JSON, %s -> judged by its type', (_what, config, given, problems) => {
+])('plugin: config of any JSON, %s -> judged by its type [004-22]', (_what, config, given, problems) => {
   expect(pluginProblems({ ...plugin, config }, given, ['http'])).toEqual(problems);
 });
 

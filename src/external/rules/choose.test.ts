@@ -81,7 +81,7 @@ describe('choose', () => {
     ['242.0.0.1:80', 'as without'],
     ['9.9.9.9:80 http host=mongo.ext', 'as without'],
     ['[fd00::1]:443 tls sni=api.example.com', 'api'],
-  ])('%s -> %s', (connection, rule) => expect(ask(connection)).toBe(rule));
+  ])('%s -> %s [004-05, 004-09, 004-11]', (connection, rule) => expect(ask(connection)).toBe(rule));
 
   test('between equals -> the older, then by name, then the one of the broker; in any order', () => {
     const net = (name: string, more: object = {}) =>
@@ -101,7 +101,7 @@ describe('choose', () => {
     expect(ranked(order.toReversed())).toEqual(wanted);
   });
 
-  test('a captured port -> everything on it, below any other rule', () => {
+  test('a captured port -> everything on it, below any other rule [004-13]', () => {
     const captured = externalService('{ match: [{ type: Domain, value: a.com, port: 25 }] }');
     const [v4, v6] = ['9.9.9.9', 'fd00::1'].map((text) => parseIp(text)!);
     for (const address of [v4!, v6!])

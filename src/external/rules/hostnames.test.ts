@@ -47,14 +47,14 @@ function lines(input: HostnameInput): string[] {
 }
 
 describe('hostnames', () => {
-  test('hostnames: the generator of the seed -> mydomain.svc.meshext.local, with its origin', () => {
+  test('hostnames: the generator of the seed -> mydomain.svc.meshext.local, with its origin [004-56, 004-57]', () => {
     expect(lines({ resources: [vip('', { name: 'mydomain', labels })], generators: [seedGenerator] })).toEqual([
       'mydomain mydomain.svc.meshext.local Available HostnameGenerator/k8s-zone-hostnames',
     ]);
     expect(lines({ resources: [vip('', { name: 'mydomain' })], generators: [seedGenerator] })).toEqual([]);
   });
 
-  test('hostnames: a label is missing, or the result is no name -> NotAvailable with the reason', () => {
+  test('hostnames: a label is missing, or the result is no name -> NotAvailable with the reason [004-57, 004-58]', () => {
     const byLabel = hostnameGenerator('g', '{ selector: { matchLabels: {} }, template: "{{ label \\"x\\" }}.a.b" }');
     expect(lines({ resources: [vip('')], generators: [byLabel] })).toEqual([
       'example {{ label "x" }}.a.b NotAvailable HostnameGenerator/g label "x" is missing',
@@ -71,7 +71,7 @@ describe('hostnames', () => {
     ]);
   });
 
-  test('hostnames: more than 1,000 selected -> none, unless it is allowed', () => {
+  test('hostnames: more than 1,000 selected -> none, unless it is allowed [004-60]', () => {
     const resources = Array.from({ length: 1001 }, (_, i) => vip('', { name: `s${i}` }));
     const spec = '{ selector: {}, template: "{{ name }}.a.ext" }';
     expect(lines({ resources, generators: [hostnameGenerator('g', spec)] })).toEqual([]);
@@ -85,7 +85,7 @@ describe('hostnames', () => {
     expect(lines({ resources, generators: [allowed] })).toHaveLength(1001);
   });
 
-  test('hostnames: a clash -> the oldest has it, the other is told who; any order gives the same', () => {
+  test('hostnames: a clash -> the oldest has it, the other is told who; any order gives the same [004-53]', () => {
     const older = vip('m.ext', { name: 'z', origin: 'broker', created: '2025-01-01T00:00:00Z' });
     const younger = vip('M.ext', { name: 'a' });
     const wanted = [
@@ -155,7 +155,9 @@ describe('visibility', () => {
     ['of another clusterset', { origin: 'broker', labels: { 'kuma.io/mesh': 'test' } }, false],
     ['of the default one, in a set of another name', { labels: { 'kuma.io/mesh': 'default' } }, true],
     ['of the default one, at the broker', { origin: 'broker', labels: { 'kuma.io/mesh': 'default' } }, true],
-  ])('visibility: %s -> %s', (_where, words, isVisible) => expect(inEast(words)).toBe(isVisible));
+  ])('visibility: %s -> visible or not [004-03, 004-04]', (_where, words, isVisible) =>
+    expect(inEast(words)).toBe(isVisible),
+  );
 
   test('visibility: made at a home with the label of another cluster -> visible nowhere, and it is said', () => {
     const verdict = visibilityIn(place, vip('m.ext', { labels: { 'kuma.io/zone': 'west' } }));

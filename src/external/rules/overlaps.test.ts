@@ -20,7 +20,7 @@ function texts(services: readonly ReturnType<typeof service>[]): string[] {
 }
 
 describe('overlaps', () => {
-  test('overlaps: one range in another -> the words of the seed, the exact range, the winner', () => {
+  test('overlaps: one range in another -> the words of the seed, the exact range, the winner [004-43]', () => {
     const one = service('external-service1', '{ type: CIDR, value: 10.1.0.0/16, port: 80 }');
     const two = service('external-service2', '{ type: IP, value: 10.1.1.9, port: 80 }');
     const wanted = [

@@ -22,7 +22,7 @@ function problems(tls: ExternalTls, secrets: Parameters<typeof readTls>[1] = noS
 }
 
 describe('tls plan', () => {
-  test('tls plan: no section, or switched off -> plain', () => {
+  test('tls plan: no section, or switched off -> plain [004-26]', () => {
     expect(readTls(undefined, noSecrets)).toEqual({ kind: 'plain' });
     expect(readTls({ enabled: false, caCert: { secret: 'gone' } }, noSecrets)).toEqual({ kind: 'plain' });
   });
@@ -33,12 +33,12 @@ describe('tls plan', () => {
     ['TLSv1_3', undefined, 'TLSv1_3', 'TLSv1_3'],
     [undefined, 'TLSv1_1', 'TLSv1_1', 'TLSv1_1'],
     ['TLSv1_0', 'TLSv1_2', 'TLSv1_0', 'TLSv1_2'],
-  ] as const)('tls plan: min %s and max %s -> %s to %s, both written', (min, max, wantedMin, wantedMax) => {
+  ] as const)('tls plan: min %s and max %s -> %s to %s, both written [004-27]', (min, max, wantedMin, wantedMax) => {
     const version = { ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) };
     expect(planOf({ caCert: ca, version })).toMatchObject({ min: wantedMin, max: wantedMax });
   });
 
-  test('tls plan: names -> own by default, those given instead, any when skipped', () => {
+  test('tls plan: names -> own by default, those given instead, any when skipped [004-29, 004-30, 004-31]', () => {
     expect(planOf({ caCert: ca }).names).toBe('own');
     expect(planOf({ caCert: ca, verification: { subjectAltNames: ['spiffe://a/b'] } }).names).toEqual(['spiffe://a/b']);
     expect(planOf({ caCert: ca, verification: { skip: true, subjectAltNames: ['a.b'] } })).toMatchObject({
@@ -57,7 +57,16 @@ describe('tls plan', () => {
     expect(problems({ caCert: { system: false } })).toEqual(['tls.caCert: the server could not be verified']);
   });
 
-  test('tls plan: certificates inline, as text and from Secrets -> the same', () => {
+  test.each([
+    [true, true],
+    [false, false],
+    [undefined, false],
+  ])('tls plan: allowRenegotiation %s -> %s [004-28]', (given, wanted) => {
+    const tls = { caCert: ca, ...(given === undefined ? {} : { allowRenegotiation: given }) };
+    expect(planOf(tls).mayRenegotiate).toBe(wanted);
+  });
+
+  test('tls plan: certificates inline, as text and from Secrets -> the same [004-34]', () => {
     const secrets = (name: string, key: string) => {
       if (name !== 'pair') return undefined;
       return { 'ca.crt': base64(authority.certificate), 'tls.crt': base64(client.certificate), k: base64(client.key) }[

@@ -43,7 +43,7 @@ const plan = (facts: Partial<RouteFacts>) =>
   planRoutes({ exports: [], services: [service('db')], slices: [], peers: [peer('west')], mesh, ...facts });
 const one = peerExport('one', '2026-01-01T00:00:00Z', { services: ['db'] });
 
-test('routes: a service is exported -> its SNI leads to its ready endpoints, for clients of that peer [000-06]', () => {
+test('routes: a service is exported -> its SNI leads to its ready endpoints, for clients of that peer [000-06, 000-40]', () => {
   expect(plan({ exports: [one], slices: [slice('db'), slice('other')] })).toEqual({
     routes: [
       {
@@ -79,7 +79,7 @@ test('routes: two exports share one service under one SNI -> one route, clients 
   expect(routes[0]?.clients.map((client) => client.peer)).toEqual(['west', 'north']);
 });
 
-test('routes: two services want one SNI -> the older export keeps it, the other is told why', () => {
+test('routes: two services want one SNI -> the older export keeps it, the other is told why [000-40]', () => {
   const serviceId = 'Same.east.example';
   const first = peerExport('first', '2026-01-01T00:00:00Z', { services: ['db'], serviceId });
   const second = peerExport('second', '2026-01-02T00:00:00Z', { services: ['web'], serviceId, peers: ['north'] });

@@ -58,7 +58,7 @@ test('consumer: ten thousand faults in one service -> a short reason, which says
   for (const text of [refused, nack]) expect(text?.length).toBeLessThan(1100);
 });
 
-test('consumer: a peer that floods -> InvalidArgument [000-35]', () => {
+test('consumer: a peer that floods -> InvalidArgument', () => {
   const { take } = open({ pendingMax: 2 });
   take(upsert('n1', 'a'));
   take(upsert('n2', 'b'));

@@ -54,7 +54,7 @@ test('owner: a consumer registers -> the full catalog, one CREATE each [000-13]'
   expect(session.state.kind).toBe('sending');
 });
 
-test('owner: one conversation (seed 000, Appendix A) -> accepting (2), validated (3), sending (4), waiting (5), closing with a code (6)', () => {
+test('owner: one conversation (seed 000, Appendix A) -> accepting (2), validated (3), sending (4), waiting (5), closing with a code (6) [000-49]', () => {
   const view = viewOf('a');
   const { say, ack, change, session } = open(view);
   const states = [session.state.kind];
@@ -68,7 +68,7 @@ test('owner: one conversation (seed 000, Appendix A) -> accepting (2), validated
   expect(states).toEqual(['accepting', 'sending', 'waiting', 'sending', 'waiting', 'closed']);
 });
 
-test('owner: data transmission errors (seed 000, Appendix A, state 7) -> closed with InvalidArgument', () => {
+test('owner: data transmission errors (seed 000, Appendix A, state 7) -> closed with InvalidArgument [000-49]', () => {
   const { session } = open(viewOf('a'));
   expect(texts(session.step({ kind: 'unreadable', reason: 'no message' }))).toEqual(['close 3 no message']);
   expect(session.state).toEqual({ kind: 'closed', code: codes.invalidArgument });
@@ -245,7 +245,7 @@ test('owner: a consumer registers again on its stream -> a new catalog; before t
   expect(ack('1')).toEqual([]);
 });
 
-test('owner: its own catalog has not synced -> Unavailable, never an empty catalog [000-49]', () => {
+test('owner: its own catalog has not synced -> Unavailable, never an empty catalog [000-33]', () => {
   const view = viewOf();
   view.hasSynced = false;
   expect(open(view).say(subscribe)).toEqual([`close ${codes.unavailable} the owner's catalog has not synced yet`]);
@@ -268,7 +268,7 @@ test.each<{ name: string; message: ConsumerMessage; reason: string }>([
     reason: 'resource_url is "type.googleapis.com/other"',
   },
   { name: 'no resource URL', message: { kind: 'subscribe', resourceUrl: '' }, reason: 'resource_url is missing' },
-])('owner: $name -> InvalidArgument', ({ message, reason }) => {
+])('owner: $name -> InvalidArgument [000-35]', ({ message, reason }) => {
   const { say, session } = open(viewOf('a'));
   expect(say(message)[0]).toContain(`close ${codes.invalidArgument} ${reason}`);
   expect(session.state).toEqual({ kind: 'closed', code: codes.invalidArgument });

@@ -137,7 +137,7 @@ describe('external resources', () => {
     },
   );
 
-  test('[004-04] the httpbin example of the seed -> clusters httpbin_80 and httpbin_443', () => {
+  test('[004-38] the httpbin example of the seed -> clusters httpbin_80 and httpbin_443', () => {
     const httpbin = externalService(
       '{ match: [{ type: Domain, value: httpbin.com, port: 80, protocol: http2 }, { type: Domain, value: httpbin.com, port: 443, protocol: tls }], destination: { type: Passthrough } }',
       { name: 'httpbin' },

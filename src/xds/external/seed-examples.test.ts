@@ -51,13 +51,13 @@ describe('examples of the seed', () => {
     expect(text).toContain('external:example:ca');
   });
 
-  test('[004-04] httpbin -> clusters httpbin_80 and httpbin_443, the first with HTTP/2', () => {
+  test('[004-38, 004-39, 004-16] httpbin -> clusters httpbin_80 and httpbin_443, the first with HTTP/2', () => {
     expect(clusters(httpbin)).toEqual(['httpbin_443', 'httpbin_80']);
     const cluster = generate(httpbin).find(({ type, name }) => type === 'cluster' && name === 'httpbin_80');
     expect(JSON.stringify(cluster?.body)).toContain('explicit_http_config":{"http2_protocol_options"');
   });
 
-  test('[004-05] the Lambda example -> its cluster and the ARN on its route', () => {
+  test('[004-41] the Lambda example -> its cluster and the ARN on its route', () => {
     expect(clusters(lambda)).toEqual(['example_80']);
     const withVip = {
       ...read(lambda),
@@ -68,13 +68,13 @@ describe('examples of the seed', () => {
     expect(JSON.stringify(routes)).toContain('arn:aws:lambda:us-west-2:123456789012:function:my-function');
   });
 
-  test('[004-07] mongo -> both endpoints behind the virtual IP of its status', () => {
+  test('[004-45] mongo -> both endpoints behind the virtual IP of its status', () => {
     expect(clusters(mongo)).toEqual(['mongo_27017']);
     const text = JSON.stringify(generate(mongo));
     for (const part of ['242.0.0.1', '10.0.0.1', '10.0.0.2']) expect(text).toContain(part);
   });
 
-  test('[004-08] kafka -> the wildcard, with Passthrough as its default', () => {
+  test('[004-17, 004-48] kafka -> the wildcard, with Passthrough as its default', () => {
     expect(externalServiceErrors(read(kafka))).toEqual([]);
     expect(clusters(kafka)).toEqual(['kafka_9092']);
     expect(JSON.stringify(generate(kafka))).toContain('"*.eu-west-3.aws.cloud"');

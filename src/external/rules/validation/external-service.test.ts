@@ -89,14 +89,24 @@ const refused: readonly [situation: string, spec: string, field: string, why: st
     'Domain needs',
   ],
   [
-    'an address as domain',
+    'an address as domain [004-10]',
     '{ match: [{ type: Domain, value: 10.0.0.1, port: 1, protocol: tls }] }',
     'spec.match[0].value',
     'not an address',
   ],
   ['a bad address', '{ match: [{ type: IP, value: 10.0.0.256, port: 1 }] }', 'spec.match[0].value', 'IPv4 or IPv6'],
-  ['a range as IP', '{ match: [{ type: IP, value: 10.0.0.0/8, port: 1 }] }', 'spec.match[0].value', 'IPv4 or IPv6'],
-  ['an IP as range', '{ match: [{ type: CIDR, value: 10.0.0.1, port: 1 }] }', 'spec.match[0].value', 'a range such as'],
+  [
+    'a range as IP [004-10]',
+    '{ match: [{ type: IP, value: 10.0.0.0/8, port: 1 }] }',
+    'spec.match[0].value',
+    'IPv4 or IPv6',
+  ],
+  [
+    'an IP as range [004-10]',
+    '{ match: [{ type: CIDR, value: 10.0.0.1, port: 1 }] }',
+    'spec.match[0].value',
+    'a range such as',
+  ],
   [
     'a mapped IPv4',
     '{ match: [{ type: IP, value: "::ffff:10.0.0.1", port: 1 }] }',
@@ -116,7 +126,7 @@ const refused: readonly [situation: string, spec: string, field: string, why: st
     "a wildcard must be '*.'",
   ],
   [
-    'a wildcard with Regular',
+    'a wildcard with Regular [004-47]',
     regular('', '{ type: Domain, value: "*.a.b", port: 1, protocol: tls }'),
     'spec.match[0].value',
     'only possible with destination type Passthrough',
@@ -141,24 +151,29 @@ const refused: readonly [situation: string, spec: string, field: string, why: st
     'Unsupported',
   ],
   [
-    'Passthrough with endpoints',
+    'Passthrough with endpoints [004-19]',
     '{ match: [{ type: IP, value: 10.0.0.1, port: 1 }], destination: { endpoints: [{ address: a.b }] } }',
     'spec.destination.endpoints',
     'may not be set with destination type Passthrough',
   ],
   [
-    'Passthrough with tls',
+    'Passthrough with tls [004-19]',
     '{ match: [{ type: IP, value: 10.0.0.1, port: 1 }], destination: { tls: {} } }',
     'spec.destination.tls',
     'may not be set',
   ],
   [
-    'Passthrough with extension',
+    'Passthrough with extension [004-19]',
     '{ match: [{ type: IP, value: 10.0.0.1, port: 1 }], destination: { extension: { type: Lambda } } }',
     'spec.destination.extension',
     'may not be set',
   ],
-  ['Regular with extension', regular('extension: { type: Lambda }'), 'spec.destination.extension', 'may not be set'],
+  [
+    'Regular with extension [004-18]',
+    regular('extension: { type: Lambda }'),
+    'spec.destination.extension',
+    'may not be set',
+  ],
   [
     'Regular without endpoints',
     `{ match: [${vip}], destination: { type: Regular } }`,
@@ -166,13 +181,13 @@ const refused: readonly [situation: string, spec: string, field: string, why: st
     'at least one',
   ],
   [
-    'Extension with endpoints',
+    'Extension with endpoints [004-20]',
     `{ match: [${vip}], destination: { type: Extension, extension: { type: X }, endpoints: [{ address: a.b }] } }`,
     'spec.destination.endpoints',
     'may not be set',
   ],
   [
-    'Extension with tls',
+    'Extension with tls [004-20]',
     `{ match: [${vip}], destination: { type: Extension, extension: { type: X }, tls: {} } }`,
     'spec.destination.tls',
     'may not be set',
@@ -245,8 +260,8 @@ const refused: readonly [situation: string, spec: string, field: string, why: st
     'spec.destination.tls.clientCert',
     'go together',
   ],
-  ['an empty source', tls('caCert: {}'), 'spec.destination.tls.caCert', 'one of inline'],
-  ['two sources', tls('caCert: { inlineString: a, secret: b }'), 'spec.destination.tls.caCert', 'only one of'],
+  ['an empty source [004-34]', tls('caCert: {}'), 'spec.destination.tls.caCert', 'one of inline'],
+  ['two sources [004-34]', tls('caCert: { inlineString: a, secret: b }'), 'spec.destination.tls.caCert', 'only one of'],
   [
     "a CA beside the system's",
     tls('caCert: { inlineString: a, system: true }'),
@@ -289,7 +304,7 @@ const refused: readonly [situation: string, spec: string, field: string, why: st
 ];
 
 describe('external service: what is refused', () => {
-  test.each(refused)('[004-08] %s -> refused at its field', (_situation, spec, field, why) => {
+  test.each(refused)('%s -> refused at its field', (_situation, spec, field, why) => {
     const errors = externalServiceErrors(object(spec));
     expect(errors.map((error) => error.field)).toEqual([field]);
     expect(errors[0]!.message).toContain(why);
@@ -385,7 +400,7 @@ describe('external service: what is accepted', () => {
       'a domain, an address on another port',
       '{ match: [{ type: Domain, value: a.com, port: 80 }, { type: IP, value: 10.0.0.1, port: 81 }] }',
     ],
-  ])('tcp with %s -> accepted, with a warning that it takes the whole port', (_situation, spec) => {
+  ])('tcp with %s -> accepted, with a warning that it takes the whole port [004-13]', (_situation, spec) => {
     expect(externalServiceErrors(object(spec))).toEqual([]);
     expect(externalServiceWarnings(object(spec))).toEqual([
       'spec.match[0]: takes all traffic of port 80, whatever its destination: tcp cannot tell domains apart; use tls or http, or add a CIDR or IP match',
@@ -400,7 +415,7 @@ describe('external service: what is accepted', () => {
     ],
     ['TLS off', regular('tls: { enabled: false, allowRenegotiation: true }'), 'its other fields are not used'],
     [
-      'skip with names',
+      'skip with names [004-29]',
       tls(`${ca}, verification: { skip: true, subjectAltNames: [a.b] }`),
       'subjectAltNames have no effect',
     ],
