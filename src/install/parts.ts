@@ -227,6 +227,8 @@ export function partsOf(values: Values): Part[] {
         read('multicluster.x-k8s.io', 'serviceimports'),
         read('about.k8s.io', 'clusterproperties'),
         read(own, 'peerexports', 'addressclaims'),
+        // Which workloads run on the node of a proxy: some client keys are for those alone.
+        read('', 'pods'),
         { apiGroups: [''], resources: ['services/status'], verbs: ['update'] },
         { apiGroups: ['multicluster.x-k8s.io'], resources: ['serviceimports/status'], verbs: ['update'] },
         { apiGroups: [own], resources: ['peerexports/status'], verbs: ['update'] },

@@ -2,6 +2,7 @@
 // to others.
 
 import type { JsonObject } from '../base/json.ts';
+import type { WorkloadSelector } from '../external/kinds/mesh-external-service.ts';
 
 export const xdsTypes = ['cluster', 'endpoints', 'listener', 'route', 'secret'] as const;
 
@@ -29,6 +30,8 @@ export interface XdsResource {
   readonly causes: readonly Cause[];
   /** Left out of wildcard subscriptions: an Envoy takes at most one `api_listener`. */
   readonly isByNameOnly?: true;
+  /** For proxies of nodes that run one of these workloads alone. */
+  readonly usedBy?: readonly WorkloadSelector[];
 }
 
 /** The one order of resources: by type, then by name in code units. */

@@ -66,6 +66,14 @@ export interface ExternalTls {
   };
   clientCert?: DataSource;
   clientKey?: DataSource;
+  /** Workloads that use the client key: proxies of other nodes do not get it. All get it if absent. */
+  usedBy?: WorkloadSelector[];
+}
+
+export interface WorkloadSelector {
+  namespace: string;
+  /** All of the namespace if absent. */
+  serviceAccount?: string;
 }
 
 /** Exactly one of them. */

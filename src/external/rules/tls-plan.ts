@@ -3,7 +3,7 @@
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { formatTime } from '../../kube/objects/conditions.ts';
-import type { DataSource, ExternalTls, TlsVersion } from '../kinds/mesh-external-service.ts';
+import type { DataSource, ExternalTls, TlsVersion, WorkloadSelector } from '../kinds/mesh-external-service.ts';
 
 /** The contents of a Secret's key in base64; undefined if there is none. */
 export type SecretReader = (name: string, key: string) => string | undefined;
@@ -14,7 +14,12 @@ export interface TlsPlan {
   readonly mayRenegotiate: boolean;
   /** Absent: the server is not verified at all, as the resource wants it. */
   readonly ca?: TrustedCa;
-  readonly client?: { readonly certificate: string; readonly key: string };
+  readonly client?: {
+    readonly certificate: string;
+    readonly key: string;
+    /** Absent: every proxy gets the key. */
+    readonly usedBy?: readonly WorkloadSelector[];
+  };
   /** `own`: the endpoint's own name or address; `any`: no name is checked. */
   readonly names: 'own' | 'any' | readonly string[];
 }
@@ -61,12 +66,15 @@ export function readTls(tls: ExternalTls | undefined, secrets: SecretReader): Tl
   const skip = tls.verification?.skip === true;
   if (ca === undefined && !skip && problems.length === 0) problems.push('tls.caCert: the server could not be verified');
   if (problems.length > 0) return { kind: 'broken', problems };
+  const usedBy = tls.usedBy ?? undefined;
   const sans = tls.verification?.subjectAltNames ?? [];
   const plan: TlsPlan = {
     ...versionsOf(tls),
     mayRenegotiate: tls.allowRenegotiation === true,
     ...(ca === undefined ? {} : { ca }),
-    ...(certificate === undefined || key === undefined ? {} : { client: { certificate, key } }),
+    ...(certificate === undefined || key === undefined
+      ? {}
+      : { client: { certificate, key, ...(usedBy === undefined ? {} : { usedBy }) } }),
     names: skip ? 'any' : sans.length > 0 ? sans : 'own',
   };
   return { kind: 'tls', plan };

@@ -33,11 +33,16 @@ export function tlsSocket({ target, plan, peer }: SocketRequest): JsonObject {
         ...(protocols.length === 0 ? {} : { alpn_protocols: protocols }),
         ...(plan.client === undefined
           ? {}
-          : { tls_certificate_sds_secret_configs: [{ name: clientSecret(target), sds_config: fromAds }] }),
+          : { tls_certificate_sds_secret_configs: [clientReference(target, plan.client.usedBy !== undefined)] }),
         ...(plan.ca === undefined ? {} : { combined_validation_context: validationOf(target, plan, peer) }),
       },
     },
   };
+}
+
+// A proxy that does not get the key closes connections; it must not wait for the key when it starts.
+function clientReference(target: Target, isLimited: boolean): JsonObject {
+  return { name: clientSecret(target), sds_config: isLimited ? { ...fromAds, initial_fetch_timeout: '1s' } : fromAds };
 }
 
 function validationOf(target: Target, { names }: TlsPlan, peer: SocketRequest['peer']): JsonObject {
@@ -66,9 +71,12 @@ export function tlsSecrets(target: Target): XdsResource[] {
     ...(client === undefined
       ? []
       : [
-          secret(clientSecret(target), {
-            tls_certificate: { certificate_chain: bytesOf(client.certificate), private_key: bytesOf(client.key) },
-          }),
+          {
+            ...secret(clientSecret(target), {
+              tls_certificate: { certificate_chain: bytesOf(client.certificate), private_key: bytesOf(client.key) },
+            }),
+            ...(client.usedBy === undefined ? {} : { usedBy: client.usedBy }),
+          },
         ]),
   ];
 }

@@ -46,7 +46,7 @@ export class ViewBook {
   /** Of connected sidecars, by node id. */
   readonly #proxies = new Map<string, OwnResources>();
   #fill: FillPlace = () => {};
-  #fillProxy: FillProxy = () => {};
+  readonly #fillProxy: FillProxy[] = [];
 
   onPlace(fill: FillPlace): void {
     this.#fill = fill;
@@ -54,7 +54,7 @@ export class ViewBook {
   }
 
   onProxy(fill: FillProxy): void {
-    this.#fillProxy = fill;
+    this.#fillProxy.push(fill);
     for (const { proxy, set } of this.#proxies.values()) fill(proxy, set);
   }
 
@@ -95,7 +95,7 @@ export class ViewBook {
     if (known === undefined) {
       known = { proxy, set: new ResourceSet(), users: 0 };
       this.#proxies.set(id, known);
-      this.#fillProxy(proxy, known.set);
+      for (const fill of this.#fillProxy) fill(proxy, known.set);
     }
     const opened = known;
     opened.users += 1;

@@ -1,7 +1,7 @@
 // Validation of the TLS section of a destination. It fails closed: an unverified server is refused unless skipping is
 // written down. Pure; contents of keys and certificates are never repeated.
 
-import { isDnsSubdomain } from '../../../base/dns/labels.ts';
+import { isDnsLabel, isDnsSubdomain } from '../../../base/dns/labels.ts';
 import { parseIp } from '../../../base/net/ip.ts';
 import { type FieldError, forbidden, invalid, notSupported, required } from '../../../kube/objects/field-error.ts';
 import { isConfigKey } from '../../../kube/objects/names.ts';
@@ -32,9 +32,28 @@ export function checkTls(errors: FieldError[], field: string, tls: Fields, conte
   }
   const pair = ['clientCert', 'clientKey'].filter((name) => isAbsent(tls[name]));
   if (pair.length === 1) errors.push(required(`${field}.${pair[0]}`, 'clientCert and clientKey go together'));
+  checkUsers(errors, `${field}.usedBy`, tls);
   const inner = listOf(context.matches).findIndex((match) => fieldsOf(match)?.['protocol'] === 'tls');
   if (inner >= 0)
     errors.push(forbidden(field, `spec.match[${inner}] has protocol tls: it would be TLS inside TLS; use tcp or http`));
+}
+
+const usersMax = 100;
+
+function checkUsers(errors: FieldError[], field: string, tls: Fields): void {
+  if (isAbsent(tls['usedBy'])) return;
+  const users = listOf(tls['usedBy']);
+  if (isAbsent(tls['clientKey'])) errors.push(forbidden(field, 'it is about the client key, and there is none'));
+  if (users.length > usersMax) errors.push(invalid(field, users.length, `must have at most ${usersMax} items`));
+  for (const [index, user] of users.slice(0, usersMax).entries()) {
+    const { namespace, serviceAccount } = fieldsOf(user) ?? {};
+    const at = `${field}[${index}]`;
+    if (textOf(namespace) === undefined) errors.push(required(`${at}.namespace`, 'the namespace of the workload'));
+    else for (const why of isDnsLabel(textOf(namespace)!)) errors.push(invalid(`${at}.namespace`, namespace, why));
+    if (isAbsent(serviceAccount)) continue;
+    for (const why of isDnsSubdomain(textOf(serviceAccount) ?? ''))
+      errors.push(invalid(`${at}.serviceAccount`, serviceAccount, why));
+  }
 }
 
 function checkVersions(errors: FieldError[], field: string, version: Fields): void {
