@@ -3,6 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createAuthority } from '../../src/external/testing/pem.ts';
 import { peeringNamespace, proxyTokenAudience, xdsNamespace, xdsRootsName } from '../../src/kube/objects/ours.ts';
 import { ownAddress } from '../support/own-address.ts';
 import { runPortolan } from '../support/portolan.ts';
@@ -122,6 +123,13 @@ async function externalServices({ broker, east }: FlowWorld): Promise<void> {
   broker.apply(external('mongo', 'prod', { tls, annotations }), generator('{{ name }}.ext.example'));
   // The second takes a name before a peer's service wants it.
   east.apply(external('redis', system, { value: 'redis.ext.example' }), external('early', system, { value: lateName }));
+  // Some workloads alone use its key, so xds looks for their Pods.
+  const authority = createAuthority();
+  const { certificate, key } = authority.issue({ kind: 'client' });
+  const given = { caCert: authority.certificate, clientCert: certificate, clientKey: key };
+  const pair = Object.fromEntries(Object.entries(given).map(([field, inlineString]) => [field, { inlineString }]));
+  const keyed = { ...pair, usedBy: [{ namespace: 'shop', serviceAccount: 'default' }] };
+  east.apply(external('keyed', system, { value: 'keyed.ext.example', tls: keyed }));
   const vip = (name: string) => look(east, `get mes ${name} -n ${system} -o jsonpath={.status.vips[0].ip}`);
   await until('named', () => vip('mongo.broker') !== '');
   await until('its own too', () => vip('redis').startsWith('242.'));
