@@ -8,7 +8,8 @@ import { Catalog } from '../../src/catalog/catalog.ts';
 import { FactBook } from '../../src/catalog/facts/fact-book.ts';
 import type { ServiceImport } from '../../src/clusterset/kinds/service-import.ts';
 import type { SetLocality } from '../../src/clusterset/rules/locality.ts';
-import { oneNetwork } from '../../src/clusterset/rules/networks/networks.ts';
+import type { ClusterReach, SetNetworks } from '../../src/clusterset/rules/networks/networks.ts';
+import { remoteEndpoint } from '../../src/clusterset/rules/networks/remote-endpoint.ts';
 import { Asker } from '../../src/dns/testing/ask.ts';
 import type { EndpointSlice } from '../../src/kube/objects/endpoint-slice.ts';
 import { ProxyState } from '../../src/proxy/state.ts';
@@ -23,24 +24,28 @@ interface Case {
   readonly clusters: readonly {
     readonly zone: string;
     readonly region: string;
+    /** Its network: the client's own, or another with or without a gateway. */
+    readonly way: 'direct' | 'gateway' | 'none';
     readonly endpoints: readonly { readonly zone: string; readonly isReady: boolean }[];
   }[];
 }
 
 const place = fc.constantFrom('', 'a', 'b');
-const cases: fc.Arbitrary<Case> = fc.record({
-  self: fc.nat(2),
-  preference: fc.constantFrom('Spread', 'NearestFirst'),
-  trafficDistribution: fc.constantFrom(undefined, 'PreferClose', 'PreferTheMoon'),
-  clusters: fc.array(
-    fc.record({
-      zone: place,
-      region: place,
-      endpoints: fc.array(fc.record({ zone: place, isReady: fc.boolean() }), { maxLength: 4 }),
-    }),
-    { minLength: 3, maxLength: 3 },
-  ),
-});
+const casesWith = (ways: readonly Case['clusters'][number]['way'][]): fc.Arbitrary<Case> =>
+  fc.record({
+    self: fc.nat(2),
+    preference: fc.constantFrom('Spread', 'NearestFirst'),
+    trafficDistribution: fc.constantFrom(undefined, 'PreferClose', 'PreferTheMoon'),
+    clusters: fc.array(
+      fc.record({
+        zone: place,
+        region: place,
+        way: fc.constantFrom(...ways),
+        endpoints: fc.array(fc.record({ zone: place, isReady: fc.boolean() }), { maxLength: 4 }),
+      }),
+      { minLength: 3, maxLength: 3 },
+    ),
+  });
 
 const idOf = (index: number) => ['east', 'west', 'south'][index]!;
 const addressOf = (cluster: number, endpoint: number) => `10.${cluster + 1}.0.${endpoint + 1}`;
@@ -59,8 +64,21 @@ function importOf({ trafficDistribution }: Case, type: 'Headless' | 'ClusterSetI
   } as ServiceImport;
 }
 
-function slicesOf({ clusters }: Case): EndpointSlice[] {
-  return clusters.map(({ endpoints }, cluster) => ({
+/** The clusters of another network have the addresses of the client's own. */
+function networksOf({ self, clusters }: Case): SetNetworks {
+  const gateways = [{ address: '203.0.113.1', port: 15443 }];
+  const reach = { network: 'other', trustRoots: ['pem'] };
+  const others = clusters.flatMap(({ way }, index): [string, ClusterReach][] => {
+    if (way === 'direct' || index === self) return [];
+    if (way === 'none') return [[idOf(index), { ...reach, gateways: [], problem: 'no gateway published' }]];
+    return [[idOf(index), { ...reach, gateways, listenerPort: 15_101 + index }]];
+  });
+  return { own: 'default', clusters: new Map(others) };
+}
+
+function slicesOf(given: Case): EndpointSlice[] {
+  const elsewhere = networksOf(given).clusters;
+  return given.clusters.map(({ endpoints }, cluster) => ({
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
     metadata: {
@@ -71,13 +89,17 @@ function slicesOf({ clusters }: Case): EndpointSlice[] {
         'multicluster.kubernetes.io/source-cluster': idOf(cluster),
       },
     },
-    addressType: 'IPv4',
+    addressType: elsewhere.has(idOf(cluster)) ? 'FQDN' : 'IPv4',
     ports: [{ name: 'sql', protocol: 'TCP', port: 5432 }],
-    endpoints: endpoints.map(({ zone, isReady }, endpoint) => ({
-      addresses: [addressOf(cluster, endpoint)],
-      conditions: { ready: isReady },
-      ...(zone === '' ? {} : { zone }),
-    })),
+    endpoints: endpoints.map(({ zone, isReady }, endpoint) =>
+      elsewhere.has(idOf(cluster))
+        ? remoteEndpoint('IPv4', zone || undefined, isReady)
+        : {
+            addresses: [addressOf(cluster, endpoint)],
+            conditions: { ready: isReady },
+            ...(zone === '' ? {} : { zone }),
+          },
+    ),
   }));
 }
 
@@ -85,6 +107,7 @@ function localityOf({ preference, clusters }: Case): SetLocality {
   return { preference, clusters: new Map(clusters.map(({ zone, region }, index) => [idOf(index), { zone, region }])) };
 }
 
+const nodeAddress = '172.16.0.9';
 const clock = { wallMs: () => 0, monotonicMs: () => 0 };
 
 function factsOf(given: Case, type: 'Headless' | 'ClusterSetIP'): FactBook {
@@ -97,6 +120,7 @@ function factsOf(given: Case, type: 'Headless' | 'ClusterSetIP'): FactBook {
 async function byName(given: Case): Promise<string[]> {
   const catalog = new Catalog({ clock, cluster: { id: idOf(given.self) }, facts: factsOf(given, 'Headless') });
   catalog.setLocality(localityOf(given));
+  catalog.setNetworks(networksOf(given));
   catalog.setSynced('imports');
   const answer = await new Asker(catalog).ask('db.shop.svc.clusterset.local A');
   return answer.startsWith('10.') ? answer.split(', ').sort() : [];
@@ -107,10 +131,16 @@ function byKernel(given: Case): string[] {
     ...emptyViewInput,
     cluster: idOf(given.self),
     locality: localityOf(given),
+    networks: networksOf(given),
     ranges: [parseRange('243.0.0.0/8')!],
   });
-  const { ports } = new ProxyState(view, factsOf(given, 'ClusterSetIP')).choiceOf('shop/db');
-  return ports.flatMap(({ backends }) => backends.map(({ address }) => address)).sort();
+  const state = new ProxyState(view, factsOf(given, 'ClusterSetIP'));
+  const problems = new Map([...networksOf(given).clusters.keys()].map((id) => [id, undefined]));
+  state.setNearSide({ addresses: { IPv4: nodeAddress }, problems });
+  const { ports } = state.choiceOf('shop/db');
+  return ports
+    .flatMap(({ backends }) => backends.map(({ address, via }) => (via === undefined ? address : `via ${via}`)))
+    .sort();
 }
 
 function byEnvoy(given: Case): string[] {
@@ -120,7 +150,7 @@ function byEnvoy(given: Case): string[] {
   const choice = {
     from: { cluster: idOf(given.self), zone, region },
     locality: localityOf(given),
-    networks: oneNetwork,
+    networks: networksOf(given),
   };
   const [assignment] = clustersetEndpoints(service, 'clusterset.local', choice);
   const { endpoints } = assignment!.body as unknown as {
@@ -138,7 +168,7 @@ function byEnvoy(given: Case): string[] {
 test('one choice: random places, preferences and readiness -> a name, the kernel and Envoy lead to the same endpoints', async () => {
   let chosen = 0;
   await fc.assert(
-    fc.asyncProperty(cases, async (given) => {
+    fc.asyncProperty(casesWith(['direct']), async (given) => {
       const kernel = byKernel(given);
       expect(await byName(given)).toEqual(kernel);
       expect(byEnvoy(given)).toEqual(kernel);
@@ -147,4 +177,31 @@ test('one choice: random places, preferences and readiness -> a name, the kernel
     { numRuns: 500 },
   );
   expect(chosen).toBeGreaterThan(0);
+});
+
+test('one choice: clusters in other networks -> a name and Envoy lead to direct endpoints, the kernel also through gateways, nobody to their addresses', async () => {
+  let [through, left] = [0, 0];
+  await fc.assert(
+    fc.asyncProperty(casesWith(['direct', 'gateway', 'none']), async (given) => {
+      const [kernel, name, envoy] = [byKernel(given), await byName(given), byEnvoy(given)];
+      expect(envoy).toEqual(name);
+      const direct = kernel.filter((to) => !to.startsWith('via '));
+      if (direct.length > 0) expect(direct).toEqual(name);
+      const elsewhere = [...networksOf(given).clusters.keys()].map((id) => ['east', 'west', 'south'].indexOf(id));
+      for (const address of [...name, ...direct])
+        for (const cluster of elsewhere) expect(address.startsWith(`10.${cluster + 1}.`)).toBe(false);
+      for (const to of kernel.filter((each) => each.startsWith('via '))) {
+        const index = ['east', 'west', 'south'].indexOf(to.slice(4));
+        expect(given.clusters[index]!.way).toBe('gateway');
+        through += 1;
+      }
+      if (kernel.length === 0)
+        for (const [index, { way, endpoints }] of given.clusters.entries())
+          if (way !== 'none' || index === given.self) expect(endpoints.filter(({ isReady }) => isReady)).toEqual([]);
+          else left += endpoints.length;
+    }),
+    { numRuns: 500 },
+  );
+  expect(through).toBeGreaterThan(100);
+  expect(left).toBeGreaterThan(0);
 });

@@ -6,17 +6,22 @@ import type { Metrics } from '../base/metrics.ts';
 import type { IpRange } from '../base/net/ip.ts';
 import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
+import { healthPort } from '../clusterset/rules/networks/listener-ports.ts';
 import type { Client } from '../kube/client/client.ts';
 import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
+import { partAnnotations } from '../kube/objects/part-lease.ts';
 import { redirectsAnnotation } from '../kube/objects/reports/data-plane.ts';
 import { attachProxy } from '../proxy/attach.ts';
 import type { Identify } from '../proxy/connectivity/prober.ts';
+import { NearSide } from '../proxy/near-side.ts';
 import { openKernelMode } from '../proxy/nft/kernel-mode.ts';
 import { registerProxyMetrics } from '../proxy/nft/metrics.ts';
 import type { Redirect } from '../proxy/nft/redirects.ts';
+import { nodeAddressesOf } from '../proxy/node-addresses.ts';
 import { ProxyState } from '../proxy/state.ts';
 import { Listeners } from '../proxy/userspace/listeners.ts';
 import { type ViewInput, viewOf } from '../proxy/view.ts';
+import { ownAddresses } from './ground/own-names.ts';
 
 export interface ProxyOptions {
   readonly host: Host;
@@ -36,6 +41,8 @@ export interface ProxyOptions {
   /** How often the kernel's rules are compared with the plan; 0 never. */
   readonly verifyMs: number;
   readonly leaseRenewMs?: number;
+  /** URL where the node's Envoy answers whether it carries connections to a cluster of another network. */
+  readonly gatewayHealth?: string;
 }
 
 export interface ProxyRole {
@@ -55,6 +62,13 @@ export interface ProxyRole {
   stop(): Promise<void>;
 }
 
+/** So many clusters are named in its Lease. */
+const unreachedMax = 50;
+
+function unreachedAnnotations(clusters: readonly string[]): Record<string, string> {
+  return clusters.length === 0 ? {} : { [partAnnotations.unreached]: clusters.slice(0, unreachedMax).join(',') };
+}
+
 export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   const { world, log, home, metrics, node, mode } = options;
   const parts = new Parts(log);
@@ -72,6 +86,18 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   const useRanges = options.learnsRanges ? (ranges: readonly IpRange[]) => serving.useRanges(ranges) : undefined;
   const attachment = attachProxy({ client: home, world, log, state, view: input, node, useRanges });
   parts.add('watches', () => attachment.stop());
+  const nearSide = new NearSide({
+    world,
+    health: options.gatewayHealth ?? `http://127.0.0.1:${healthPort}`,
+    networks: () => state.view.networks,
+    addresses: () => nodeAddressesOf([...state.view.internalAddresses, ...ownAddresses()]),
+    onChange: (view) => {
+      state.setNearSide(view);
+      const clusters = nearSide.unreached();
+      lease.changed();
+      if (clusters.length > 0) log.warn('clusters of other networks are not reached from this node', { clusters });
+    },
+  });
   const problemsOf = () => serving.status().problems;
   registerProxyMetrics({
     metrics,
@@ -95,9 +121,14 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
     extras: () => ({
       'portolan.dev/not-ready': notReady().slice(0, 500),
       ...(isRedirecting ? { [redirectsAnnotation]: 'envoy' } : {}),
+      ...unreachedAnnotations(nearSide.unreached()),
     }),
   });
   parts.add('lease', () => lease.stop());
+  if (mode === 'nftables') {
+    nearSide.start();
+    parts.add('way to other networks', () => nearSide.stop());
+  }
   return {
     state,
     lease,

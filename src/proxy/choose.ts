@@ -4,24 +4,27 @@
 import { formatAddress } from '../base/net/ip.ts';
 import type { NamedSlice, OwnerFacts } from '../catalog/facts/facts.ts';
 import type { PortFacts } from '../catalog/facts/ports.ts';
-import { choose as chooseEndpoints, chosenOf } from '../catalog/routing/choose.ts';
+import { choose as chooseEndpoints } from '../catalog/routing/choose.ts';
 import type { Place } from '../catalog/routing/locality.ts';
-import { speaksNoTunnel } from '../catalog/routing/reachable.ts';
+import type { Chosen } from '../catalog/routing/reachable.ts';
 import type { Lot } from '../catalog/routing/shares.ts';
 import { type Family, familyOf, type Target, targetsOf } from '../catalog/routing/targets.ts';
 import type { SetLocality } from '../clusterset/rules/locality.ts';
 import type { SetNetworks } from '../clusterset/rules/networks/networks.ts';
 import { needsUnready, readRouting } from '../clusterset/rules/routing/routing.ts';
 
+import type { NearSideView } from './near-side.ts';
+
 type Protocol = PortFacts['protocol'];
-export type Backend = Target;
+/** An endpoint, or for one in another network the node's own Envoy, which carries connections to the cluster `via`. */
+export type Backend = Chosen<Target>;
 
 export interface PortChoice {
   readonly ip: string;
   readonly family: Family;
   readonly protocol: Protocol;
   readonly port: number;
-  /** Each (address, port) once; empty if connections are to be refused. */
+  /** Each (address, port) once, and the Envoy once for each endpoint behind it; empty if connections are to be refused. */
   readonly backends: readonly Backend[];
   /** The same with their shares, if these are not all alike. */
   readonly lots?: readonly Lot<Backend>[];
@@ -38,6 +41,10 @@ export interface View {
   readonly serves: (ip: string) => boolean;
   /** Why an endpoint cannot be used here; undefined if it can. */
   readonly refusal: (address: string, cluster: string) => string | undefined;
+  /** Addresses of this node, as its Node object has them. */
+  readonly internalAddresses: readonly string[];
+  /** Why connections through gateways cannot be carried here at all; undefined if they can. */
+  readonly noGateways?: string;
   /** Whether an endpoint runs on this node; undefined if the node's addresses are unknown. */
   readonly isOnNode?: (address: string) => boolean;
 }
@@ -54,12 +61,14 @@ export interface ServedImport {
   readonly slices: readonly NamedSlice[];
   /** Why an address of the import is not served; undefined if it is. */
   readonly addressProblem: (address: string) => string | undefined;
+  /** The way to other networks; absent while it has not been looked at. */
+  readonly nearSide?: NearSideView;
 }
 
 /** A service of two families has two addresses. */
 const addressesMax = 2;
 
-export function choose({ owner, slices, addressProblem }: ServedImport, view: View): Choice {
+export function choose({ owner, slices, addressProblem, nearSide }: ServedImport, view: View): Choice {
   const problems = new Set(owner.traffic?.problems);
   const ports: PortChoice[] = [];
   const affinitySeconds = owner.traffic?.affinitySeconds ?? 0;
@@ -72,7 +81,7 @@ export function choose({ owner, slices, addressProblem }: ServedImport, view: Vi
     }
     const family = familyOf(address);
     for (const port of firstOfEach(owner.ports)) {
-      const chosen = backendsOf({ owner, port, slices, family, view, problems });
+      const chosen = backendsOf({ owner, port, slices, family, view, nearSide, problems });
       ports.push({ ip, family, protocol: port.protocol, port: port.port, ...chosen, affinitySeconds });
     }
   }
@@ -96,6 +105,7 @@ interface PortRequest {
   readonly slices: readonly NamedSlice[];
   readonly family: Family;
   readonly view: View;
+  readonly nearSide: NearSideView | undefined;
   readonly problems: Set<string>;
 }
 
@@ -111,12 +121,36 @@ function backendsOf(request: PortRequest): Pick<PortChoice, 'backends' | 'lots'>
   const { trafficDistribution } = owner;
   const routing = readRouting(owner.routing);
   const unready = needsUnready(routing) ? targetsOf({ port, slices, family, areReady: false }) : [];
-  const gatewayProblem = speaksNoTunnel;
+  const gatewayProblem = (cluster: string) => problemOfGateways(cluster, request);
   const chooser = { from, locality, networks, gatewayProblem, trafficDistribution, routing };
   const choice = chooseEndpoints(backends, chooser, unready);
   for (const { cluster, count, why } of choice.leftOut)
     problems.add(`${count} endpoints of cluster ${cluster} are not reached: ${why}`);
-  return { backends: chosenOf(choice), ...(choice.lots.length > 1 ? { lots: choice.lots } : {}) };
+  const lots = choice.lots.map(({ share, endpoints }) => ({ share, endpoints: dialled(endpoints, request) }));
+  return lots.length > 1
+    ? { backends: lots.flatMap(({ endpoints }) => endpoints), lots }
+    : { backends: lots[0]?.endpoints ?? [] };
+}
+
+function problemOfGateways(cluster: string, { port, family, view, nearSide }: PortRequest): string | undefined {
+  if (view.noGateways !== undefined) return view.noGateways;
+  if (port.protocol !== 'TCP') return `${port.protocol} is not carried between networks`;
+  if (nearSide === undefined || !nearSide.problems.has(cluster))
+    return 'the Envoy of this node has not been asked about it yet';
+  if (nearSide.addresses[family] === undefined) return `this node has no ${family} address for its Envoy`;
+  return nearSide.problems.get(cluster);
+}
+
+/** The endpoints themselves, and for those behind gateways the node's Envoy. */
+function dialled(endpoints: readonly Chosen<Target>[], request: PortRequest): readonly Backend[] {
+  if (endpoints.every(({ via }) => via === undefined)) return endpoints;
+  return endpoints.map((endpoint) => (endpoint.via === undefined ? endpoint : throughEnvoy(endpoint, request)));
+}
+
+/** To the port of the node's Envoy for that cluster; the address that the client connected to tells it the service. */
+function throughEnvoy(endpoint: Chosen<Target>, { family, view, nearSide }: PortRequest): Backend {
+  const { listenerPort } = view.networks.clusters.get(endpoint.cluster)!;
+  return { ...endpoint, address: nearSide!.addresses[family]!, port: listenerPort! };
 }
 
 /** internalTrafficPolicy Local: endpoints of this node; if its addresses are not known, those of its cluster. */

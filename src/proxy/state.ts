@@ -4,7 +4,9 @@
 import { formatAddress } from '../base/net/ip.ts';
 import { ServedAddresses } from '../catalog/claims/served-addresses.ts';
 import { FactBook } from '../catalog/facts/fact-book.ts';
+import type { NamedSlice } from '../catalog/facts/facts.ts';
 import { type Choice, choose, type View } from './choose.ts';
+import type { NearSideView } from './near-side.ts';
 
 const noChoice: Choice = { ports: [], problems: [] };
 /** Times at which facts were seen are shown by nothing here. */
@@ -18,6 +20,9 @@ export class ProxyState {
   /** Imports whose addresses may be others than `addresses` knows. */
   readonly #touched = new Set<string>();
   #view: View;
+  #nearSide: NearSideView | undefined;
+  /** Imports with endpoints in another network, by its cluster. */
+  readonly #remote = new Map<string, Set<string>>();
   #onDirty: () => void = () => {};
 
   /** The facts hold what traffic needs. */
@@ -39,6 +44,18 @@ export class ProxyState {
   setView(view: View): void {
     this.#view = view;
     for (const key of this.facts.keys('imports')) this.#mark(key);
+  }
+
+  /** The way to other networks: only services with endpoints there are worked out again. */
+  setNearSide(nearSide: NearSideView): void {
+    const before = this.#nearSide;
+    this.#nearSide = nearSide;
+    const isMoved = JSON.stringify(before?.addresses) !== JSON.stringify(nearSide.addresses);
+    for (const [cluster, keys] of this.#remote) {
+      const isSame = before?.problems.has(cluster) === nearSide.problems.has(cluster);
+      if (isMoved || !isSame || before?.problems.get(cluster) !== nearSide.problems.get(cluster))
+        for (const key of keys) this.#mark(key);
+    }
   }
 
   get view(): View {
@@ -66,14 +83,30 @@ export class ProxyState {
   choiceOf(key: string): Choice {
     this.#settle();
     const owner = this.facts.ownerOf(`i/${key}`);
+    const slices = owner.isPresent ? this.facts.slicesOf(`i/${key}`, owner) : [];
+    this.#noteRemote(key, slices);
     if (!owner.isPresent) return noChoice;
-    const slices = this.facts.slicesOf(`i/${key}`, owner);
-    return choose({ owner, slices, addressProblem: (ip) => this.addresses.problemOf(ip, key) }, this.#view);
+    const addressProblem = (ip: string) => this.addresses.problemOf(ip, key);
+    return choose({ owner, slices, addressProblem, nearSide: this.#nearSide }, this.#view);
   }
 
   get size(): { readonly services: number; readonly slices: number } {
     const { imports: services, slices } = this.facts.size;
     return { services, slices };
+  }
+
+  #noteRemote(key: string, slices: readonly NamedSlice[]): void {
+    const { clusters } = this.#view.networks;
+    if (clusters.size === 0 && this.#remote.size === 0) return;
+    const present = new Set(slices.map(({ cluster }) => cluster).filter((cluster) => clusters.has(cluster)));
+    for (const [cluster, keys] of this.#remote) {
+      if (present.has(cluster) || !keys.delete(key)) continue;
+      if (keys.size === 0) this.#remote.delete(cluster);
+    }
+    for (const cluster of present) {
+      const keys = this.#remote.get(cluster) ?? new Set();
+      this.#remote.set(cluster, keys.add(key));
+    }
   }
 
   #touch(key: string): void {

@@ -6,6 +6,7 @@ import { type SetLocality, unknownLocality } from '../clusterset/rules/locality.
 import { oneNetwork, type SetNetworks } from '../clusterset/rules/networks/networks.ts';
 import type { Node } from '../kube/objects/node.ts';
 import type { View } from './choose.ts';
+import { internalAddresses } from './node-addresses.ts';
 
 export interface ViewInput {
   /** From the flag, else from the ClusterProperty; empty if neither says. */
@@ -51,6 +52,8 @@ export function viewOf(input: ViewInput): View {
     },
     locality,
     networks: input.networks,
+    internalAddresses: internalAddresses(node),
+    ...(input.isUserspace ? { noGateways: 'userspace mode carries nothing between networks' } : {}),
     serves: (ip) => isIn(ip, input.ranges),
     refusal: refusalOf(input),
     ...(ranges.length === 0 ? {} : { isOnNode: (address: string) => isIn(address, ranges) }),

@@ -47,7 +47,7 @@ export async function testConnectivity(request: ConnectivityRequest): Promise<Re
   for (const port of choice.ports.filter(({ protocol }) => protocol === 'TCP')) {
     const found = await probe(port, count, request.identify);
     const hasFailed = Object.keys(found.outcomes).some((outcome) => outcome !== 'connected');
-    const direct = hasFailed ? await askDirectly(port.backends) : undefined;
+    const direct = hasFailed ? await askDirectly(port.backends.filter(({ via }) => via === undefined)) : undefined;
     ports.push({ ip: port.ip, port: port.port, ...found, direct });
   }
   const hasAsked = ports.some(({ direct }) => direct !== undefined);

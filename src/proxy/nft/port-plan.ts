@@ -119,14 +119,23 @@ function numbersOf(lots: readonly (readonly Backend[])[], previous: readonly Pla
   });
 }
 
-/** Backends that stay keep their slots; new ones fill gaps; what gaps remain are filled from the end. */
+/**
+ * Backends that stay keep their slots; new ones fill gaps; what gaps remain are filled from the end. Endpoints behind a
+ * gateway are one backend, with a slot for each of them.
+ */
 function reslot(previous: readonly string[], backends: readonly Backend[]): readonly string[] {
-  const wanted = new Set(backends.map(slotOf));
-  const arriving = new Set(wanted);
-  for (const slot of previous) arriving.delete(slot);
-  if (arriving.size === 0 && wanted.size === previous.length) return previous;
-  const slots: (string | undefined)[] = previous.map((slot) => (wanted.has(slot) ? slot : undefined));
-  const fresh = [...arriving];
+  const missing = new Map<string, number>();
+  for (const backend of backends) {
+    const slot = slotOf(backend);
+    missing.set(slot, (missing.get(slot) ?? 0) + 1);
+  }
+  const slots: (string | undefined)[] = previous.map((slot) => {
+    const count = missing.get(slot) ?? 0;
+    if (count > 0) missing.set(slot, count - 1);
+    return count > 0 ? slot : undefined;
+  });
+  const fresh = Array.from(missing).flatMap(([slot, count]) => Array.from({ length: count }, () => slot));
+  if (fresh.length === 0 && backends.length === previous.length) return previous;
   for (let at = 0; at < slots.length && fresh.length > 0; at += 1) slots[at] ??= fresh.shift();
   slots.push(...fresh);
   for (let at = 0; at < slots.length; at += 1) {
@@ -232,6 +241,7 @@ export function* elementsOf(plan: PortPlan): Generator<Element> {
   const chain = chainOf(plan);
   if (chain === undefined) return;
   yield { map: `svc${version}`, key: `${ip} . ${protocol} . ${port}`, value: `goto ${chain}` };
+  const seen = new Set<string>();
   for (const { number, slots } of lots) {
     for (const [at, slot] of slots.entries()) {
       const index = number * lotStride + at;
@@ -241,7 +251,9 @@ export function* elementsOf(plan: PortPlan): Generator<Element> {
       }
       const id = ids.get(slot)!;
       yield { map: `affid${version}`, key: `${ip} . ${protocol} . ${port} . ${index}`, value: id };
-      yield { map: `aff${protocol}${version}`, key: `${ip} . ${port} . ${id}`, value: slot };
+      // A backend with several slots has one id.
+      if (!seen.has(slot)) yield { map: `aff${protocol}${version}`, key: `${ip} . ${port} . ${id}`, value: slot };
+      seen.add(slot);
     }
   }
 }

@@ -7,6 +7,13 @@ import { createHash } from 'node:crypto';
 /** Below the ports that kernels give to clients and that a Kubernetes gives to Services. */
 const listenerPorts = { first: 15_101, count: 800 } as const;
 
+/** Where a node's Envoy answers, on loopback, whether it carries connections to a cluster: GET of `healthPath`. */
+export const healthPort: number = listenerPorts.first - 1;
+
+export function healthPath(cluster: string): string {
+  return `/gateway/${encodeURIComponent(cluster)}`;
+}
+
 /** Clusters beyond the number of ports get none. */
 export function assignListenerPorts(
   ids: Iterable<string>,
