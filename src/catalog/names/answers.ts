@@ -29,6 +29,8 @@ export const order = {
   nearestOnly: 4,
   /** Only the own cluster's if there are any, else all, nearest first. */
   localOnlyIfHealthy: 5,
+  /** All, starting at one that is drawn by its share. In place of a cluster each record has the sum of the shares up to it. */
+  weighted: 6,
 } as const;
 export type Order = (typeof order)[keyof typeof order];
 
@@ -180,6 +182,19 @@ function isSameRecord(a: PackedRecord, b: PackedRecord): boolean {
   if (a.rdata.length !== b.rdata.length) return false;
   for (let i = 0; i < a.rdata.length; i++) if (a.rdata[i] !== b.rdata[i]) return false;
   return true;
+}
+
+/** Of the sums of shares: they end with this. */
+export const sharesSum = 0xffff;
+
+/** The same records with the sum of the shares up to each, 0 to `sharesSum`. */
+export function withSums(records: readonly PackedRecord[], shares: readonly number[]): PackedRecord[] {
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  let reached = 0;
+  return records.map((record, index) => {
+    reached += shares[index]!;
+    return { ...record, cluster: Math.round((sharesSum * reached) / total) };
+  });
 }
 
 const noTarget = new Uint8Array(0);

@@ -6,14 +6,16 @@ import { nameBytesMax, tryEncodeName } from '../../base/dns/name.ts';
 import { formatAddress } from '../../base/net/ip.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import type { SetNetworks } from '../../clusterset/rules/networks/networks.ts';
-import { readRouting } from '../../clusterset/rules/routing/routing.ts';
-import type { EndpointFacts } from '../facts/facts.ts';
+import { isNoRouting, needsUnready, readRouting } from '../../clusterset/rules/routing/routing.ts';
+import type { EndpointFacts, NamedSlice } from '../facts/facts.ts';
 import type { PortFacts } from '../facts/ports.ts';
-import { choose, chosenOf } from '../routing/choose.ts';
+import { type Candidate, choose, chosenOf } from '../routing/choose.ts';
 import { type Place, preferenceOf } from '../routing/locality.ts';
 import { reachable, speaksNoTunnel } from '../routing/reachable.ts';
+import type { Lot } from '../routing/shares.ts';
 import { endpointsType, type Order, order, plainRecord } from './answers.ts';
 import {
+  type AddressRecord,
   addAddresses,
   addServicePorts,
   addSrv,
@@ -117,30 +119,53 @@ function addClustersetIp(
 
 interface Used {
   readonly endpoints: readonly ReadyEndpoint[];
+  /** Of each endpoint, if they are not all alike. */
+  readonly shares?: ReadonlyMap<ReadyEndpoint, number>;
+  /** A policy says whom clients use. */
+  readonly isRouted: boolean;
   readonly isNearest: boolean;
 }
 
 function usedOf(
   names: OwnerNames,
-  { owner, name }: OwnerInput,
+  { owner, name, slices }: OwnerInput,
   { ready, locality, networks, from }: ClustersetNamesOptions & { readonly ready: readonly ReadyEndpoint[] },
 ): Used {
   const { trafficDistribution } = owner;
   const routing = readRouting(owner.routing);
-  const choice = choose(ready, {
-    from,
-    locality,
-    networks,
-    gatewayProblem: speaksNoTunnel,
-    trafficDistribution,
-    routing,
-  });
+  const unready = needsUnready(routing) ? slices.flatMap(unreadyIn) : [];
+  const chooser = { from, locality, networks, gatewayProblem: speaksNoTunnel, trafficDistribution, routing };
+  const choice = choose(ready, chooser, unready);
   const endpoints = chosenOf(choice);
+  const { lots } = choice;
   const far = ready.length - endpoints.length;
-  if (far > 0) names.leftOut.push({ what: `${far} of ${ready.length} ready endpoints of ${name}`, why: fartherAway });
-  return { endpoints, isNearest: preferenceOf(locality.preference, trafficDistribution) === 'NearestFirst' };
+  if (far > 0)
+    names.leftOut.push({
+      what: `${far} of ${ready.length} ready endpoints of ${name}`,
+      why: isNoRouting(routing) ? fartherAway : routedElsewhere,
+    });
+  const isNearest = preferenceOf(locality.preference, trafficDistribution) === 'NearestFirst';
+  return {
+    endpoints,
+    isNearest,
+    isRouted: routing.groups.length > 0,
+    ...(lots.length > 1 ? { shares: sharesOf(lots) } : {}),
+  };
 }
 
+function sharesOf(lots: readonly Lot<ReadyEndpoint>[]): ReadonlyMap<ReadyEndpoint, number> {
+  const shares = new Map<ReadyEndpoint, number>();
+  for (const { share, endpoints } of lots)
+    for (const endpoint of endpoints) shares.set(endpoint, share / endpoints.length);
+  return shares;
+}
+
+function unreadyIn({ cluster, endpoints }: NamedSlice): Candidate[] {
+  return endpoints.filter(({ isReady }) => !isReady).map(({ zone }) => ({ cluster, zone }));
+}
+
+const routedElsewhere =
+  "others have the connections, by this cluster's ServiceImportPolicy, the clusterset or the exporter";
 const fartherAway = 'nearer ones are ready, and the service or its clusterset asks for the nearest';
 
 /**
@@ -175,10 +200,11 @@ function addEndpoints(
   },
 ): void {
   // Without a clusterset IP clients stay in their own cluster while it can serve them (seed 002).
-  const isLocalFirst = !isHeadless && !used.isNearest;
-  const how: Order = isLocalFirst ? order.localFirst : order.rotating;
-  const isDerived = ready.length > 0 && areMadeOfAddresses(ready, name);
-  addAddresses(names, name, recordsOf(used.endpoints), how, isDerived && showsAll(ready, used));
+  const isLocalFirst = !isHeadless && !used.isNearest && !used.isRouted && used.shares === undefined;
+  const how: Order = used.shares !== undefined ? order.weighted : isLocalFirst ? order.localFirst : order.rotating;
+  // Records with shares have no room for the cluster that the name of an endpoint is made with.
+  const isDerived = used.shares === undefined && ready.length > 0 && areMadeOfAddresses(ready, name);
+  addAddresses(names, name, recordsOf(used.endpoints, used.shares), how, isDerived && showsAll(ready, used));
   if (!isDerived) addHosts(names, name, ready);
   else if (!showsAll(ready, used))
     names.add(name, {
@@ -190,7 +216,8 @@ function addEndpoints(
     addServicePorts(names, name, ports);
     return;
   }
-  const sources = sourcesOf(used.endpoints, (endpoint) => hostOf(endpointName(endpoint), endpoint, name), isDerived);
+  const targetOf = (endpoint: ReadyEndpoint) => hostOf(endpointName(endpoint), endpoint, name);
+  const sources = sourcesOf(used.endpoints, targetOf, { isDerived, shares: used.shares });
   addSrv(names, name, { sources, how: isLocalFirst ? order.localFirst : order.fixed });
 }
 
@@ -253,13 +280,19 @@ function addClusterNames(names: OwnerNames, { name, owner }: OwnerInput, ready: 
 function sourcesOf(
   endpoints: readonly ReadyEndpoint[],
   targetOf: (endpoint: ReadyEndpoint) => string,
-  isDerived = false,
+  { isDerived = false, shares }: { isDerived?: boolean; shares?: Used['shares'] } = {},
 ): SrvSource[] {
   const sources: SrvSource[] = [];
   for (const endpoint of endpoints) {
     const target = targetOf(endpoint);
     for (const port of endpoint.ports)
-      sources.push({ port, target, cluster: endpoint.ordinal, ...(isDerived ? { address: endpoint.address } : {}) });
+      sources.push({
+        port,
+        target,
+        cluster: endpoint.ordinal,
+        ...(isDerived ? { address: endpoint.address } : {}),
+        ...(shares === undefined ? {} : { share: shares.get(endpoint)! }),
+      });
   }
   return sources;
 }
@@ -268,6 +301,9 @@ function hostOf(label: string, { cluster }: ReadyEndpoint, name: string): string
   return `${label}.${cluster.toLowerCase()}.${name}`;
 }
 
-function recordsOf(endpoints: readonly ReadyEndpoint[]): { address: Uint8Array; cluster: number }[] {
-  return endpoints.map(({ address, ordinal }) => ({ address, cluster: ordinal }));
+function recordsOf(endpoints: readonly ReadyEndpoint[], shares?: Used['shares']): AddressRecord[] {
+  return endpoints.map((endpoint) => {
+    const { address, ordinal: cluster } = endpoint;
+    return shares === undefined ? { address, cluster } : { address, cluster, share: shares.get(endpoint)! };
+  });
 }

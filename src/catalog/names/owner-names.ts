@@ -5,7 +5,16 @@ import { recordType } from '../../base/dns/codes.ts';
 import { dashedAddress, dashedGroups, isName, reverseName, tryEncodeName } from '../../base/dns/name.ts';
 import type { EndpointFacts, NamedSlice, OwnerFacts } from '../facts/facts.ts';
 import type { PortFacts } from '../facts/ports.ts';
-import { type Order, order, type PackedRecord, plainRecord, type RecordSet, srvData, srvHeadBytes } from './answers.ts';
+import {
+  type Order,
+  order,
+  type PackedRecord,
+  plainRecord,
+  type RecordSet,
+  srvData,
+  srvHeadBytes,
+  withSums,
+} from './answers.ts';
 import { type Sets, storedNames } from './port-names.ts';
 import { spreadToFit } from './spread.ts';
 
@@ -105,11 +114,25 @@ function keepWhatFits<T>(names: OwnerNames, what: string, items: readonly T[], b
   return kept;
 }
 
+export interface AddressRecord {
+  readonly address: Uint8Array;
+  readonly cluster: number;
+  /** Of new connections; only where the order is `weighted`. */
+  readonly share?: number;
+}
+
+/** One address of several endpoints has all their shares. */
+function shareOf(records: readonly AddressRecord[], address: Uint8Array): number {
+  let sum = 0;
+  for (const record of records) if (areSameBytes(record.address, address)) sum += record.share ?? 0;
+  return sum;
+}
+
 /** A and AAAA of the same addresses, each address once. */
 export function addAddresses(
   names: OwnerNames,
   name: string,
-  records: readonly { readonly address: Uint8Array; readonly cluster: number }[],
+  records: readonly AddressRecord[],
   how: Order,
   namesEndpoints?: boolean,
 ): void {
@@ -124,7 +147,14 @@ export function addAddresses(
     }
     if (packed === undefined) continue;
     const kept = keepWhatFits(names, `addresses of ${name}`, packed, () => size);
-    names.add(name, { type, order: how, records: kept, ...(namesEndpoints ? { namesEndpoints } : {}) });
+    const ordered =
+      how === order.weighted
+        ? withSums(
+            kept,
+            kept.map(({ rdata }) => shareOf(records, rdata)),
+          )
+        : kept;
+    names.add(name, { type, order: how, records: ordered, ...(namesEndpoints ? { namesEndpoints } : {}) });
   }
 }
 
@@ -170,6 +200,8 @@ export interface SrvSource {
   readonly port: PortFacts;
   readonly target: string;
   readonly cluster: number;
+  /** Of new connections, 0 to 1; all alike if absent. */
+  readonly share?: number;
   /** Address of the endpoint that the target names, if the name is made of it. */
   readonly address?: Uint8Array;
 }
@@ -219,13 +251,17 @@ function addSrvSet(
   names.add(at, { type: recordType.SRV, order: how, records });
 }
 
+/** Fits into the 16 bits of a weight. */
+const srvWeightsSum = 10_000;
+
 function srvRecord(source: SrvSource, service: string): PackedRecord | undefined {
   const { port } = source.port;
+  const weight = source.share === undefined ? 1 : Math.max(1, Math.round(source.share * srvWeightsSum));
   if (source.target === service) return plainRecord(srvData({ port }), source.cluster);
   if (source.address)
     return { ...plainRecord(srvData({ port, target: source.address }), source.cluster), leadsToEndpoint: true };
   const target = tryEncodeName(source.target);
-  return target && plainRecord(srvData({ port, target }), source.cluster);
+  return target && plainRecord(srvData({ port, target, weight }), source.cluster);
 }
 
 export function endpointName(endpoint: EndpointFacts): string {

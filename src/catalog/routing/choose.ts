@@ -31,7 +31,7 @@ export interface Choice<T> extends Sharing<Chosen<T>> {
 export function choose<T extends Candidate>(
   ready: readonly T[],
   chooser: Chooser,
-  unready: readonly T[] = [],
+  unready: readonly Candidate[] = [],
 ): Choice<T> {
   const { reached, leftOut } = reachable(ready, chooser);
   return { ...shared(reached, chooser, unready), leftOut };
@@ -40,14 +40,14 @@ export function choose<T extends Candidate>(
 function shared<T extends Candidate>(
   reached: readonly Chosen<T>[],
   chooser: Chooser,
-  unready: readonly T[],
+  unready: readonly Candidate[],
 ): Sharing<Chosen<T>> {
   if (reached.length === 0) return { lots: [], later: [] };
   const { from, locality, trafficDistribution, routing = noRouting } = chooser;
   const isSpread = preferenceOf(locality.preference, trafficDistribution) === 'Spread';
   if (isNoRouting(routing))
     return isSpread ? { lots: [{ share: 1, endpoints: reached }], later: [] } : byDistance(reached, chooser);
-  return shareOut<Chosen<T>>({
+  return shareOut<Chosen<T>, Candidate>({
     ready: reached,
     unready,
     routing,

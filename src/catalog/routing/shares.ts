@@ -20,14 +20,14 @@ export interface Sharing<T> {
   readonly later: readonly (readonly T[])[];
 }
 
-export interface SharingInput<T> {
+export interface SharingInput<T extends Any, Any> {
   readonly ready: readonly T[];
   /** Those that are not ready; only `minReady` in percent looks at them. */
-  readonly unready: readonly T[];
+  readonly unready: readonly Any[];
   readonly routing: Routing;
-  readonly clusterOf: (endpoint: T) => string;
+  readonly clusterOf: (endpoint: Any) => string;
   /** The nearer, the smaller. */
-  readonly tierOf: (endpoint: T) => number;
+  readonly tierOf: (endpoint: Any) => number;
 }
 
 interface Tier<T> {
@@ -41,7 +41,7 @@ interface Group<T> {
   readonly tiers: readonly Tier<T>[];
 }
 
-export function shareOut<T>(input: SharingInput<T>): Sharing<T> {
+export function shareOut<T extends Any, Any = T>(input: SharingInput<T, Any>): Sharing<T> {
   const { named, unnamed } = groupsOf(input);
   const weighted = named.filter(({ weight }) => weight !== undefined && weight > 0);
   const claimed = weighted.reduce((sum, { weight }) => sum + weight!, 0);
@@ -97,7 +97,13 @@ class Filling<T> {
 
 const tiniestShare = 1e-9;
 
-function groupsOf<T>({ ready, unready, routing, clusterOf, tierOf }: SharingInput<T>): {
+function groupsOf<T extends Any, Any>({
+  ready,
+  unready,
+  routing,
+  clusterOf,
+  tierOf,
+}: SharingInput<T, Any>): {
   readonly named: readonly Group<T>[];
   readonly unnamed: Group<T>;
 } {
@@ -105,7 +111,7 @@ function groupsOf<T>({ ready, unready, routing, clusterOf, tierOf }: SharingInpu
   for (const [index, { clusters }] of routing.groups.entries())
     for (const cluster of clusters) if (!indexes.has(cluster)) indexes.set(cluster, index);
   for (const cluster of routing.excluded) indexes.set(cluster, excludedIndex);
-  const indexOf = (endpoint: T) => indexes.get(clusterOf(endpoint)) ?? unnamedIndex;
+  const indexOf = (endpoint: Any) => indexes.get(clusterOf(endpoint)) ?? unnamedIndex;
   const readyIn = Map.groupBy(ready, indexOf);
   const unreadyIn = Map.groupBy(unready, indexOf);
   const tiersOf = (index: number): Tier<T>[] => {
@@ -123,7 +129,7 @@ function groupsOf<T>({ ready, unready, routing, clusterOf, tierOf }: SharingInpu
 const unnamedIndex = -1;
 const excludedIndex = -2;
 
-type TierInput<T> = Pick<SharingInput<T>, 'routing' | 'clusterOf'>;
+type TierInput<T> = Pick<SharingInput<T, T>, 'routing' | 'clusterOf'>;
 
 function tierMadeOf<T>(endpoints: readonly T[], missing: number, { routing, clusterOf }: TierInput<T>): Tier<T> {
   const { minReady, lowered } = routing;

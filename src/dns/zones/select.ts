@@ -11,6 +11,7 @@ import {
   orderIn,
   recordHeaderBytes,
   setHeaderBytes,
+  sharesSum,
   srvHeadBytes,
 } from '../../catalog/names/answers.ts';
 import { type PlacesReader, type Standpoint, tier } from '../../catalog/packed/places.ts';
@@ -21,6 +22,8 @@ import { writeHostLabel } from './endpoint-hosts.ts';
 const recordsMax = 4096;
 const notMeant = 4;
 const underscore = 0x5f;
+/** 65,536 times the golden ratio; odd, so that its multiples take every value. */
+const goldenStep = 40_503;
 
 const noBytes = new Uint8Array(0);
 
@@ -78,6 +81,8 @@ export class Selector {
     switch (orderIn(how)) {
       case order.rotating:
         return this.#rotating(answer, first, count);
+      case order.weighted:
+        return this.#weighted(answer, first, count);
       case order.localFirst:
         return this.#localFirst(answer, first, count);
       case order.nearestFirst:
@@ -156,8 +161,21 @@ export class Selector {
 
   /** Only address sets rotate: their records are all of one size. */
   #rotating(answer: Answer, first: number, count: number): boolean {
+    return this.#from(answer, first, count, this.turn % count);
+  }
+
+  /** Turns are spread over all sums by the golden ratio: each is drawn once before any comes again. */
+  #weighted(answer: Answer, first: number, count: number): boolean {
+    const drawn = Math.imul(this.turn, goldenStep) & sharesSum;
     const stride = recordHeaderBytes + this.#lengthOf(first);
-    for (let i = 0, at = this.turn % count; i < count; i++, at = at + 1 === count ? 0 : at + 1) {
+    let start = 0;
+    while (start < count - 1 && this.#clusterOf(first + start * stride) < drawn) start += 1;
+    return this.#from(answer, first, count, start);
+  }
+
+  #from(answer: Answer, first: number, count: number, start: number): boolean {
+    const stride = recordHeaderBytes + this.#lengthOf(first);
+    for (let i = 0, at = start; i < count; i++, at = at + 1 === count ? 0 : at + 1) {
       if (!this.#put(answer, first + at * stride)) return false;
     }
     return true;
