@@ -4,7 +4,7 @@
 import type { JsonObject } from '../base/json.ts';
 import type { WorkloadSelector } from '../external/kinds/mesh-external-service.ts';
 
-export const xdsTypes = ['cluster', 'endpoints', 'listener', 'route', 'secret'] as const;
+export const xdsTypes = ['cluster', 'endpoints', 'listener', 'route', 'virtual-host', 'secret'] as const;
 
 export type XdsType = (typeof xdsTypes)[number];
 

@@ -17,6 +17,7 @@ const typeUrls: Readonly<Record<XdsType, string>> = {
   endpoints: 'envoy.config.endpoint.v3.ClusterLoadAssignment',
   listener: 'envoy.config.listener.v3.Listener',
   route: 'envoy.config.route.v3.RouteConfiguration',
+  'virtual-host': 'envoy.config.route.v3.VirtualHost',
   secret: 'envoy.extensions.transport_sockets.tls.v3.Secret',
 };
 

@@ -59,7 +59,16 @@ export interface LoadBalancerAddress {
 }
 
 /** Whether a cluster may import from this shard. The exporter itself always does. */
-export function isExportedTo(shard: ServiceShard, clusters: { exporter: string; reader: string }): boolean {
-  const { exportTo } = shard.spec;
+export function isExportedTo({ spec }: ServiceShard, clusters: ExportEnds): boolean {
+  return mayUse(spec.exportTo, clusters);
+}
+
+export interface ExportEnds {
+  readonly exporter: string;
+  readonly reader: string;
+}
+
+/** The rule of access: who may import a service is who may call it through a gateway. */
+export function mayUse(exportTo: readonly string[] | undefined, clusters: ExportEnds): boolean {
   return exportTo === undefined || clusters.reader === clusters.exporter || exportTo.includes(clusters.reader);
 }

@@ -14,6 +14,7 @@ const services: readonly (readonly [service: string, noun: string, type: XdsType
   ['envoy.service.endpoint.v3.EndpointDiscoveryService', 'Endpoints', 'endpoints'],
   ['envoy.service.listener.v3.ListenerDiscoveryService', 'Listeners', 'listener'],
   ['envoy.service.route.v3.RouteDiscoveryService', 'Routes', 'route'],
+  ['envoy.service.route.v3.VirtualHostDiscoveryService', 'VirtualHosts', 'virtual-host'],
   ['envoy.service.secret.v3.SecretDiscoveryService', 'Secrets', 'secret'],
 ];
 

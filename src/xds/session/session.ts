@@ -44,14 +44,16 @@ export interface SessionOptions {
   readonly drainMs: number;
 }
 
-const additionOrder: readonly XdsType[] = ['cluster', 'endpoints', 'listener', 'route', 'secret'];
-const removalOrder: readonly XdsType[] = ['listener', 'route', 'cluster', 'endpoints', 'secret'];
+const additionOrder: readonly XdsType[] = ['cluster', 'endpoints', 'listener', 'route', 'virtual-host', 'secret'];
+/** Virtual hosts first: without its one, a service is refused. */
+const removalOrder: readonly XdsType[] = ['virtual-host', 'listener', 'route', 'cluster', 'endpoints', 'secret'];
 
 /** The types that can refer to a resource of each type. */
 const referrers: Readonly<Record<XdsType, readonly XdsType[]>> = {
   listener: [],
   route: ['listener'],
-  cluster: ['listener', 'route'],
+  'virtual-host': [],
+  cluster: ['listener', 'route', 'virtual-host'],
   endpoints: ['cluster'],
   secret: ['cluster', 'listener'],
 };

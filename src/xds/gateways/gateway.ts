@@ -1,0 +1,208 @@
+// The gateway of a cluster: one port with mutual TLS, where members of the clusterset ask by HTTP CONNECT for services that
+// are exported to them. Each member has a filter chain of its own, found by the name it asks for in TLS: a member that is
+// removed loses its connections when its chain goes. Behind the CONNECT, each service has chains of its own in an internal
+// listener, so that a service that is withdrawn loses its streams and no others. Pure; the order of the input never matters.
+
+import type { JsonObject } from '../../base/json.ts';
+import {
+  anyAddress,
+  downstreamTls,
+  listenAddress,
+  matchInput,
+  networkInputs,
+  overAds,
+  secretReference,
+  takeChain,
+  tlsInspector,
+  typed,
+} from '../bodies.ts';
+import type { Cause, XdsResource } from '../resource.ts';
+import { gatewayPort, healthPath, memberDomain, shardCount, shardListener } from './names.ts';
+import {
+  allow,
+  callerHeader,
+  exportsFilter,
+  type GatewayMembers,
+  gatewayRoutes,
+  type PortChains,
+  shardMetadata,
+  shardSubsets,
+} from './service.ts';
+import { gatewaySecret, memberSecret, tls13 } from './trust.ts';
+
+export interface GatewayInput extends GatewayMembers {
+  readonly port?: number;
+  /** Where it listens; everywhere if absent. */
+  readonly address?: string;
+  /** No new connection is admitted; those that are open go on. */
+  readonly isClosed?: boolean;
+}
+
+/** No chain has this name. */
+const nobody = 'nobody.invalid';
+const membersFilter = 'members';
+/** In the filter state of a stream: what it asked for, and who asks. */
+const callerKey = 'portolan.gateway.caller';
+/** Streams that one member may have open at one gateway. */
+export const streamsMax = 10_000;
+/** Connections of one member: each of its nodes has a few. */
+const connectionsMax = 10_000;
+
+/** All but the services. Nothing without members that may call. */
+export function gatewayResources(input: GatewayInput): XdsResource[] {
+  const callers = [...new Set(input.callers)].sort();
+  if (callers.length === 0) return [];
+  const domains = callers.map((id) => memberDomain(id, input.clusterSet));
+  return [
+    { type: 'listener', name: 'gateway', body: listenerBody(callers, input), causes: [] },
+    { type: 'route', name: gatewayRoutes, body: routesBody(domains), causes: [] },
+    ...callers.map((id): XdsResource => {
+      return { type: 'cluster', name: callerCluster(id), body: callerBody(callerCluster(id)), causes: [] };
+    }),
+  ];
+}
+
+/** One of the internal listeners; none while no service lies in it. */
+export function shardResource(shard: number, ports: readonly PortChains[], causes: readonly Cause[]): XdsResource[] {
+  const name = shardListener(shard);
+  const chains = ports.flatMap((port) => port.chains).sort(byName);
+  const matches = ports
+    .flatMap((port) => Object.entries(port.matches))
+    .sort(([one], [other]) => (one < other ? -1 : 1));
+  if (chains.length === 0 || matches.length === 0) return [];
+  const input = { name: 'caller', typed_config: typed(`${networkInputs}.FilterStateInput`, { key: callerKey }) };
+  const map = Object.fromEntries(matches);
+  const body = {
+    name,
+    internal_listener: {},
+    filter_chains: chains,
+    filter_chain_matcher: { matcher_tree: { input, prefix_match_map: { map } } },
+  };
+  return [{ type: 'listener', name, body, causes }];
+}
+
+function byName(one: JsonObject, other: JsonObject): number {
+  return String(one['name']) < String(other['name']) ? -1 : 1;
+}
+
+function listenerBody(callers: readonly string[], input: GatewayInput): JsonObject {
+  const { port = gatewayPort, address = anyAddress, clusterSet } = input;
+  // A change of the matcher alone drains no chain. An empty map would be refused.
+  const admitted = input.isClosed ? [nobody] : callers.map((id) => memberDomain(id, clusterSet));
+  const map = Object.fromEntries(admitted.map((domain) => [domain, takeChain(domain)]));
+  return {
+    name: 'gateway',
+    address: listenAddress(address, port),
+    listener_filters: [tlsInspector()],
+    filter_chains: callers.map((id) => chainOf(id, memberDomain(id, clusterSet))),
+    filter_chain_matcher: { matcher_tree: { input: matchInput('ServerNameInput'), exact_match_map: { map } } },
+  };
+}
+
+function chainOf(id: string, domain: string): JsonObject {
+  const context = {
+    require_client_certificate: true,
+    common_tls_context: {
+      alpn_protocols: ['h2'],
+      tls_params: tls13,
+      tls_certificate_sds_secret_configs: [secretReference(gatewaySecret)],
+      validation_context_sds_secret_config: secretReference(memberSecret(id)),
+    },
+  };
+  const limit = typed('filters.network.connection_limit.v3.ConnectionLimit', {
+    stat_prefix: 'gateway',
+    max_connections: connectionsMax,
+  });
+  return {
+    name: domain,
+    filters: [{ name: 'limit', typed_config: limit }, manager(id)],
+    transport_socket: downstreamTls(context),
+    transport_socket_connect_timeout: '10s',
+  };
+}
+
+function manager(id: string): JsonObject {
+  const config = typed('filters.network.http_connection_manager.v3.HttpConnectionManager', {
+    stat_prefix: 'gateway',
+    codec_type: 'HTTP2',
+    rds: { config_source: overAds, route_config_name: gatewayRoutes },
+    early_header_mutation_extensions: [markCaller(id)],
+    http2_protocol_options: { allow_connect: true, connection_keepalive: { interval: '30s', timeout: '10s' } },
+    upgrade_configs: [{ upgrade_type: 'CONNECT' }],
+    // A connection of an application may be silent for days.
+    stream_idle_timeout: '0s',
+    request_headers_timeout: '10s',
+    generate_request_id: false,
+    http_filters: [
+      // First, so that it needs no permission.
+      { name: 'health', typed_config: health },
+      { name: membersFilter, typed_config: typed('filters.http.rbac.v3.RBAC', allow([])) },
+      { name: exportsFilter, typed_config: typed('filters.http.rbac.v3.RBAC', allow([])) },
+      {
+        name: 'caller',
+        typed_config: typed('filters.http.set_filter_state.v3.Config', { on_request_headers: [caller] }),
+      },
+      { name: 'router', typed_config: typed('filters.http.router.v3.Router') },
+    ],
+  });
+  return { name: 'http', typed_config: config };
+}
+
+const health = typed('filters.http.health_check.v3.HealthCheck', {
+  pass_through_mode: false,
+  headers: [{ name: ':path', string_match: { exact: healthPath } }],
+});
+
+const caller: JsonObject = {
+  object_key: callerKey,
+  // Hashable: streams with different values never share a connection to an internal listener.
+  factory_key: 'envoy.hashable_string',
+  format_string: { text_format_source: { inline_string: '%REQ(:AUTHORITY)% %DOWNSTREAM_PEER_URI_SAN% ' } },
+  read_only: true,
+  shared_with_upstream: 'ONCE',
+};
+
+function markCaller(id: string): JsonObject {
+  const header = { key: callerHeader, value: callerCluster(id) };
+  const mutations = [{ append: { header, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' } }];
+  return {
+    name: 'caller',
+    typed_config: typed('http.early_header_mutation.header_mutation.v3.HeaderMutation', { mutations }),
+  };
+}
+
+// Virtual hosts come one by one. A caller that is removed is refused here at once, on the connections that it still has.
+function routesBody(domains: readonly string[]): JsonObject {
+  const members = typed('filters.http.rbac.v3.RBACPerRoute', { rbac: allow(domains) });
+  return {
+    name: gatewayRoutes,
+    vhds: { config_source: overAds },
+    typed_per_filter_config: { [membersFilter]: members },
+  };
+}
+
+function callerCluster(id: string): string {
+  return `gateway-caller/${id}`;
+}
+
+/** Leads to the internal listeners, and bounds the streams of one member. */
+function callerBody(name: string): JsonObject {
+  const raw = { name: 'raw', typed_config: typed('transport_sockets.raw_buffer.v3.RawBuffer') };
+  const inside = typed('transport_sockets.internal_upstream.v3.InternalUpstreamTransport', { transport_socket: raw });
+  const lb_endpoints = Array.from({ length: shardCount }, (_, shard) => ({
+    endpoint: {
+      address: { envoy_internal_address: { server_listener_name: shardListener(shard), endpoint_id: String(shard) } },
+    },
+    metadata: shardMetadata(shard),
+  }));
+  const bounds = { max_connections: streamsMax, max_pending_requests: streamsMax, max_requests: streamsMax };
+  return {
+    name,
+    type: 'STATIC',
+    connect_timeout: '5s',
+    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints }] },
+    lb_subset_config: shardSubsets,
+    circuit_breakers: { thresholds: [bounds] },
+    transport_socket: { name: 'internal', typed_config: inside },
+  };
+}

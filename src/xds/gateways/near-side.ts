@@ -1,0 +1,137 @@
+// The way from a node to a cluster in another network: a listener to which the kernel gives connections, and a few pooled
+// connections to the gateways of that cluster, over which each is carried as a stream. A stream names its service by the
+// address that the client connected to, so nothing here depends on the services. Pure.
+
+import type { JsonObject } from '../../base/json.ts';
+import {
+  anyAddress,
+  edsCluster,
+  listenAddress,
+  secretReference,
+  socketAddress,
+  takeChain,
+  tcpProxy,
+  typed,
+  upstreamTls,
+} from '../bodies.ts';
+import type { XdsResource } from '../resource.ts';
+import { authorityOf, healthPath } from './names.ts';
+import type { GatewayEndpoint } from './service.ts';
+import { nodeSecret, remoteSecret, tls13 } from './trust.ts';
+
+export interface RemoteCluster {
+  readonly id: string;
+  readonly gateways: readonly GatewayEndpoint[];
+  /** Where the kernel sends connections to this cluster. */
+  readonly listenerPort: number;
+  /** Trust domain of this cluster: the gateway finds by it which member calls. */
+  readonly ownDomain: string;
+  /** Services that the other cluster knows by a name alone, because it has another address for them. */
+  readonly named?: readonly NamedService[];
+}
+
+export interface NamedService {
+  readonly address: string;
+  readonly port: number;
+  readonly host: string;
+}
+
+export function nearSideResources(remote: RemoteCluster, address = anyAddress): XdsResource[] {
+  const name = `gateway/${remote.id}`;
+  const lb_endpoints = remote.gateways.map((gateway) => {
+    return { endpoint: { address: socketAddress(gateway.address, gateway.port) } };
+  });
+  const assignment = { cluster_name: name, endpoints: lb_endpoints.length === 0 ? [] : [{ lb_endpoints }] };
+  return [
+    { type: 'cluster', name, body: clusterBody(name, remote), causes: [] },
+    { type: 'endpoints', name, body: assignment, causes: [] },
+    { type: 'listener', name, body: listenerBody(name, remote, address), causes: [] },
+  ];
+}
+
+function listenerBody(name: string, { listenerPort, named = [] }: RemoteCluster, address: string): JsonObject {
+  const original = typed('filters.listener.original_dst.v3.OriginalDst');
+  const byAddress = { name: 'by address', filters: [tunnel(name, '%DOWNSTREAM_LOCAL_ADDRESS%')] };
+  const common = {
+    name,
+    address: listenAddress(address, listenerPort),
+    listener_filters: [{ name: 'original', typed_config: original }],
+  };
+  if (named.length === 0) return { ...common, filter_chains: [byAddress] };
+  const sorted = [...named].sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+  return {
+    ...common,
+    filter_chains: sorted.map((each) => {
+      return { name: keyOf(each), filters: [tunnel(name, authorityOf(each.host, each.port))] };
+    }),
+    default_filter_chain: byAddress,
+    filter_chain_matcher: namesMatcher(sorted),
+  };
+}
+
+function keyOf({ address, port }: NamedService): string {
+  return authorityOf(address, port);
+}
+
+/** By address, then by port. */
+function namesMatcher(named: readonly NamedService[]): JsonObject {
+  const byAddress = new Map<string, Record<string, JsonObject>>();
+  for (const each of named) {
+    const ports = byAddress.get(each.address) ?? {};
+    byAddress.set(each.address, ports);
+    ports[String(each.port)] = takeChain(keyOf(each));
+  }
+  const input = (of: string) => ({ name: of, typed_config: typed(`matching.common_inputs.network.v3.${of}`) });
+  const range_matchers = [...byAddress].map(([address, map]) => ({
+    ranges: [{ address_prefix: address, prefix_len: address.includes(':') ? 128 : 32 }],
+    on_match: {
+      matcher: { matcher_tree: { input: input('DestinationPortInput'), exact_match_map: { map } } },
+    },
+  }));
+  const ip = { '@type': 'type.googleapis.com/xds.type.matcher.v3.IPMatcher', range_matchers };
+  return { matcher_tree: { input: input('DestinationIPInput'), custom_match: { name: 'ip', typed_config: ip } } };
+}
+
+function tunnel(cluster: string, hostname: string): JsonObject {
+  // For the gateway's log: what this side says, nothing more.
+  const header = { key: 'x-forwarded-for', value: '%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%' };
+  return tcpProxy(cluster, {
+    max_connect_attempts: 3,
+    idle_timeout: '0s',
+    tunneling_config: { hostname, headers_to_add: [{ header }] },
+  });
+}
+
+const many = { max_connections: 1_000_000, max_pending_requests: 1_000_000, max_requests: 1_000_000 };
+
+// No outlier detection: it counts a service that refuses against the gateway, and leaves the gateway for all services.
+function clusterBody(name: string, { id, ownDomain }: RemoteCluster): JsonObject {
+  const keepalive = { connection_keepalive: { interval: '2s', timeout: '1s' } };
+  const options = typed('upstreams.http.v3.HttpProtocolOptions', {
+    explicit_http_config: { http2_protocol_options: keepalive },
+  });
+  return {
+    ...edsCluster(name),
+    connect_timeout: '1s',
+    circuit_breakers: { thresholds: [many] },
+    health_checks: [
+      {
+        ...{ timeout: '1s', interval: '1s', no_traffic_interval: '1s' },
+        ...{ unhealthy_threshold: 2, healthy_threshold: 1 },
+        http_health_check: { host: 'gateway', path: healthPath, codec_client_type: 'HTTP2' },
+      },
+    ],
+    // None that answers: connections fail at once, in place of hanging at gateways that are down.
+    common_lb_config: { healthy_panic_threshold: { value: 0 } },
+    typed_extension_protocol_options: { 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': options },
+    transport_socket: upstreamTls({
+      sni: ownDomain,
+      common_tls_context: {
+        alpn_protocols: ['h2'],
+        tls_params: tls13,
+        tls_certificate_sds_secret_configs: [secretReference(nodeSecret)],
+        validation_context_sds_secret_config: secretReference(remoteSecret(id)),
+      },
+    }),
+  };
+}
