@@ -159,7 +159,7 @@ const orders: Record<string, readonly (readonly string[])[]> = {
     ['view'],
     ['session'],
     ['clusterset', 'external'],
-    ['peers', 'ingress'],
+    ['peers', 'ingress', 'gateways'],
     ['sources'],
     ['status'],
     ['server'],

@@ -14,6 +14,8 @@ const server = 'portolan-xds.portolan-system.svc:15010';
  * from its command line alone; its default is ten minutes.
  */
 export const ingressArgs: readonly string[] = ['--drain-time-s', '2'];
+/** For the Envoy of a gateway: a member or a service that was taken away loses its connections after this time. */
+export const gatewayArgs: readonly string[] = ['--drain-time-s', '4'];
 const state = { name: 'state', mountPath: '/var/lib/portolan' };
 const tmp = { name: 'tmp', mountPath: '/tmp' };
 const proof = [

@@ -2,9 +2,11 @@
 // opens, and what it may do to its node. Pure.
 
 import { resolverAuthoritySecret } from '../clusterset/membership/resolver-authority.ts';
+import { gatewayName } from '../clusterset/rules/networks/gateway-report.ts';
 import { ticketRule } from '../kube/objects/admin-ticket.ts';
 import {
   externalNamespace,
+  gatewayAuthoritySecret,
   peeringAuthoritySecret,
   peeringCertificateSecret,
   peeringNamespace,
@@ -224,7 +226,7 @@ export function partsOf(values: Values): Part[] {
       clusterRules: [
         read('', 'services'),
         read('discovery.k8s.io', 'endpointslices'),
-        read('multicluster.x-k8s.io', 'serviceimports'),
+        read('multicluster.x-k8s.io', 'serviceexports', 'serviceimports'),
         read('about.k8s.io', 'clusterproperties'),
         read(own, 'peerexports', 'addressclaims'),
         // Which workloads run on the node of a proxy: some client keys are for those alone.
@@ -239,7 +241,8 @@ export function partsOf(values: Values): Part[] {
         read('', 'configmaps'),
         // Its roots, which Pods of Envoys mount.
         { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
-        { apiGroups: [''], resources: ['configmaps'], resourceNames: [xdsRootsName], verbs: ['update'] },
+        // And those of this cluster's trust domain, which the agent reports.
+        { apiGroups: [''], resources: ['configmaps'], resourceNames: [xdsRootsName, gatewayName], verbs: ['update'] },
         formerSecrets(xdsAuthoritySecret),
         read(own, 'peers', 'peerservices', 'meshexternalservices'),
         {
@@ -250,7 +253,13 @@ export function partsOf(values: Values): Part[] {
       ],
       rulesElsewhere: [
         { namespace: externalNamespace, rules: [read('', 'secrets')] },
-        { namespace: xdsNamespace, rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create'] }] },
+        {
+          namespace: xdsNamespace,
+          rules: [
+            { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create'] },
+            { apiGroups: [''], resources: ['secrets'], resourceNames: [gatewayAuthoritySecret], verbs: ['update'] },
+          ],
+        },
         { namespace: peeringNamespace, rules: [read('', 'secrets')] },
       ],
       isOnHostNetwork: false,

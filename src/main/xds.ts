@@ -29,6 +29,7 @@ import { partLabel, partState } from '../kube/objects/part-lease.ts';
 import { formatProgrammed, type ProgrammedByRole, programmedAnnotation } from '../kube/objects/reports/data-plane.ts';
 import type { OwnGround } from '../peering/rules/link-config.ts';
 import { anyAddress } from '../xds/bodies.ts';
+import { gatewayPort } from '../xds/gateways/names.ts';
 import {
   certifyProxy,
   issueServer,
@@ -44,9 +45,11 @@ import { Renewal } from '../xds/server/renewal.ts';
 import { XdsService } from '../xds/server/service.ts';
 import { type ClustersetSource, startClustersetSource } from '../xds/sources/clusterset.ts';
 import { startExternalSource } from '../xds/sources/external.ts';
+import { type GatewayTimes, startGatewaysSource } from '../xds/sources/gateways.ts';
 import { watchSecrets } from '../xds/sources/home-secrets.ts';
 import { startIngressSource } from '../xds/sources/ingress.ts';
 import { startMeshSource } from '../xds/sources/mesh.ts';
+import { watchOwnSlices } from '../xds/sources/own-slices.ts';
 import { startPeersSource } from '../xds/sources/peers.ts';
 import type { XdsSource } from '../xds/sources/source.ts';
 import { ConditionWriter } from '../xds/status/condition-writer.ts';
@@ -77,7 +80,10 @@ export interface XdsRoleOptions {
   /** Names and addresses of the server beside its own, for its certificate. */
   readonly hosts: readonly string[];
   readonly socket?: { readonly path: string; readonly mode: number };
-  readonly ports: { readonly virtual: number; readonly ingress: number; readonly outbound?: OutboundPorts };
+  readonly ports: XdsPorts;
+  /** The gateway listens on this address alone; everywhere if absent. */
+  readonly gatewayAddress?: string;
+  readonly gatewayTimes?: GatewayTimes;
   /** The sidecar listens on this address alone, and on those of peers' services: nothing redirects connections to it. */
   readonly boundTo?: string;
   /** Looks up the names that peers give as their ingress. */
@@ -90,6 +96,13 @@ export interface XdsRoleOptions {
   readonly proxyCertificateMs?: number;
   /** How long refusals of a proxy that is away count. */
   readonly refusalsKeptMs?: number;
+}
+
+export interface XdsPorts {
+  readonly virtual: number;
+  readonly ingress: number;
+  readonly gateway?: number;
+  readonly outbound?: OutboundPorts;
 }
 
 export interface XdsRole {
@@ -135,6 +148,9 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
     const externalSecrets = watchSecrets({ ...common, namespace: externalNamespace });
     externalSecrets.start();
     parts.add('secrets of external services', () => externalSecrets.stop());
+    const slices = watchOwnSlices(common);
+    slices.start();
+    parts.add('slices', () => slices.stop());
     const mesh = startMeshSource({ ...common, namespace, secretsNamespace, secrets });
     const peering = { ...common, namespace, secretsNamespace, secrets, mesh, withheld };
     const own = { zones: ownZones, ranges: options.own?.ranges ?? [], hosts: options.own?.hosts ?? [] };
@@ -152,7 +168,12 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
         ...{ ports: options.ports.outbound ?? defaultOutboundPorts, otherPorts: [options.ports.virtual] },
         address,
       }),
-      startIngressSource({ ...peering, port: options.ports.ingress, address }),
+      startIngressSource({ ...peering, slices, port: options.ports.ingress, address }),
+      startGatewaysSource({
+        ...{ ...common, cluster, clusterset, slices, address, times: options.gatewayTimes },
+        ...{ port: options.ports.gateway ?? gatewayPort, gatewayAddress: options.gatewayAddress },
+        secretsNamespace: options.secretsNamespace ?? namespace,
+      }),
     ];
     for (const source of sources) parts.add('source', () => source.stop());
     let isSynced = false;

@@ -2,8 +2,9 @@
 // each with a line of JSON.
 
 import { Agent, createServer, get, type Server } from 'node:http';
+import { connect as connectHttp2 } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
-import { createServer as createTcpServer } from 'node:net';
+import { connect as connectTcp, createServer as createTcpServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { connect, type TLSSocket } from 'node:tls';
 
@@ -21,6 +22,18 @@ export type Order =
     }
   /** Sends back what it gets. */
   | { readonly do: 'echo'; readonly address: string; readonly port: number }
+  /** The same without TLS. */
+  | { readonly do: 'holdPlain'; readonly name: string; readonly address: string; readonly port: number }
+  /** Asks for something by HTTP CONNECT over mutual TLS, and says the status. */
+  | {
+      readonly do: 'connect';
+      readonly address: string;
+      readonly port: number;
+      readonly sni: string;
+      readonly authority: string;
+      readonly certificate?: string;
+      readonly key?: string;
+    }
   /** Opens a TLS connection to such a server, and sends and reads until it is closed. */
   | {
       readonly do: 'hold';
@@ -37,6 +50,9 @@ export type Order =
   /** Asks again and again until `until`: each time on a new connection, or on several that are kept. */
   | { readonly do: 'repeat'; readonly to: string; readonly isKept?: boolean }
   | { readonly do: 'until' }
+  /** Requests on new connections, several at a time, until `loaded`: how many, and when which failed. */
+  | { readonly do: 'load'; readonly to: string; readonly lanes: number }
+  | { readonly do: 'loaded' }
   /** A TLS handshake and one HTTP request over it. */
   | {
       readonly do: 'tls';
@@ -105,12 +121,20 @@ function tls({ address, port, sni, certificate, key }: Extract<Order, { do: 'tls
 const held = new Map<string, { echoes: number; isClosed: boolean }>();
 const echoEveryMs = 50;
 
-function hold({ name, address, port, sni, certificate, key }: Extract<Order, { do: 'hold' }>): Promise<string> {
+type Held = Extract<Order, { do: 'hold' | 'holdPlain' }>;
+
+function open(order: Held, onOpen: () => void): Socket {
+  const { address: host, port } = order;
+  if (order.do === 'holdPlain') return connectTcp({ host, port }, onOpen);
+  const { sni, certificate, key } = order;
+  return connect({ host, port, servername: sni, rejectUnauthorized: false, cert: certificate, key }, onOpen);
+}
+
+function hold(order: Held): Promise<string> {
   const state = { echoes: 0, isClosed: false };
-  held.set(name, state);
+  held.set(order.name, state);
   return new Promise((resolve) => {
-    const options = { host: address, port, servername: sni, rejectUnauthorized: false, cert: certificate, key };
-    const socket = connect(options, () => socket.write('.'));
+    const socket = open(order, () => socket.write('.'));
     const timer = setInterval(() => socket.write('.'), echoEveryMs);
     socket.on('data', () => {
       state.echoes += 1;
@@ -125,10 +149,63 @@ function hold({ name, address, port, sni, certificate, key }: Extract<Order, { d
   });
 }
 
+function connectBy(order: Extract<Order, { do: 'connect' }>): Promise<string> {
+  const { address, port, sni, authority, certificate: cert, key } = order;
+  return new Promise((resolve) => {
+    const session = connectHttp2(`https://${address}:${port}`, {
+      ...{ cert, key, servername: sni, rejectUnauthorized: false },
+    });
+    const end = (text: string) => {
+      resolve(text);
+      session.destroy();
+    };
+    session.on('error', (error: NodeJS.ErrnoException) => end(`refused: ${error.code}`));
+    session.on('close', () => end('refused: closed'));
+    session.setTimeout(timeoutMs, () => end('timeout'));
+    const stream = session.request({ ':method': 'CONNECT', ':authority': authority });
+    stream.on('error', () => end('refused: stream'));
+    stream.on('response', (headers) => end(String(headers[':status'])));
+  });
+}
+
+interface Load {
+  isOver: boolean;
+  count: number;
+  slowestMs: number;
+  readonly failures: { readonly atMs: number; readonly error: string }[];
+}
+
+let load: (Load & { readonly done: Promise<unknown> }) | undefined;
+
+function startLoad({ to, lanes }: Extract<Order, { do: 'load' }>): string {
+  const state: Load = { isOver: false, count: 0, slowestMs: 0, failures: [] };
+  const lane = async () => {
+    while (!state.isOver) {
+      const atMs = Date.now();
+      const answer = await ask(to);
+      state.count += 1;
+      state.slowestMs = Math.max(state.slowestMs, Date.now() - atMs);
+      if (answer.startsWith('failed') && state.failures.length < 10_000) state.failures.push({ atMs, error: answer });
+    }
+  };
+  load = Object.assign(state, { done: Promise.all(Array.from({ length: lanes }, lane)) });
+  return 'ready';
+}
+
+async function endLoad(): Promise<object> {
+  load!.isOver = true;
+  await load!.done;
+  const { count, slowestMs, failures } = load!;
+  return { count, slowestMs, failures };
+}
+
 async function follow(order: Order): Promise<unknown> {
   if (order.do === 'get') return ask(order.to);
   if (order.do === 'tls') return tls(order);
-  if (order.do === 'hold') return hold(order);
+  if (order.do === 'hold' || order.do === 'holdPlain') return hold(order);
+  if (order.do === 'connect') return connectBy(order);
+  if (order.do === 'load') return startLoad(order);
+  if (order.do === 'loaded') return endLoad();
   if (order.do === 'held') return held.get(order.name);
   if (order.do === 'echo') {
     const server = createTcpServer((socket) => socket.on('error', () => {}).pipe(socket));

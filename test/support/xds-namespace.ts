@@ -10,6 +10,8 @@ import { takeLoopbackPart } from './loopback-part.ts';
 import type { Order } from './xds-inside.ts';
 
 export interface XdsNamespace {
+  /** As `ip netns` knows it. */
+  readonly name: string;
   /** The address of the outside, as the inside reaches it. */
   readonly outside: string;
   ask(order: Order): Promise<unknown>;
@@ -17,7 +19,8 @@ export interface XdsNamespace {
   stop(): void;
 }
 
-interface RunningProxy {
+export interface RunningProxy {
+  readonly pid: number;
   log(): string;
   stop(): void;
 }
@@ -60,6 +63,7 @@ export function startXdsNamespace(virtualPort: number): XdsNamespace {
   });
   const proxies: ChildProcess[] = [];
   return {
+    name,
     outside: `${net}.1`,
     ask: (order) =>
       new Promise((resolve) => {
@@ -87,7 +91,7 @@ export function startXdsNamespace(virtualPort: number): XdsNamespace {
       for (const stream of [proxy.stdout, proxy.stderr])
         stream.on('data', (chunk) => (log = (log + chunk).slice(-20_000)));
       proxies.push(proxy);
-      return { log: () => log, stop: () => proxy.kill('SIGKILL') };
+      return { pid: proxy.pid!, log: () => log, stop: () => proxy.kill('SIGKILL') };
     },
     stop: () => {
       for (const proxy of proxies) proxy.kill('SIGKILL');

@@ -19,6 +19,8 @@ export interface KeptAuthorityOptions {
   readonly name: string;
   /** In its certificate. */
   readonly commonName: string;
+  /** Of its own certificate; ten years if absent. */
+  readonly lifetimeMs?: number;
 }
 
 export const dayMs = 24 * 3_600_000;
@@ -39,7 +41,10 @@ export function makeAuthority(options: KeptAuthorityOptions): Credentials {
   const key = generatePrivateKey();
   const subject = { commonName: options.commonName };
   const use = { kind: 'authority' } as const;
-  return { certificate: issueCertificate({ subject, key, use, ...validity(options, authorityMs) }), key };
+  return {
+    certificate: issueCertificate({ subject, key, use, ...validity(options, options.lifetimeMs ?? authorityMs) }),
+    key,
+  };
 }
 
 export interface LeafRequest {

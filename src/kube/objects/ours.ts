@@ -38,5 +38,7 @@ export function isEmbeddedHome({ gitVersion }: { readonly gitVersion?: unknown }
 export const proxyTokenAudience = 'portolan-xds';
 /** ConfigMap with the roots of the discovery server, for the Pods of Envoys. */
 export const xdsRootsName = 'portolan-xds-roots';
+/** Secret with the roots that sign for this cluster's gateways and proxies; the discovery server reads it alone. */
+export const gatewayAuthoritySecret = 'portolan-gateway-authority';
 /** Secret with the authority of the discovery server, which reads it alone. */
 export const xdsAuthoritySecret = 'portolan-xds-authority';

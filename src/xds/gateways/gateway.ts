@@ -34,12 +34,8 @@ export interface GatewayInput extends GatewayMembers {
   readonly port?: number;
   /** Where it listens; everywhere if absent. */
   readonly address?: string;
-  /** No new connection is admitted; those that are open go on. */
-  readonly isClosed?: boolean;
 }
 
-/** No chain has this name. */
-const nobody = 'nobody.invalid';
 const membersFilter = 'members';
 /** In the filter state of a stream: what it asked for, and who asks. */
 const callerKey = 'portolan.gateway.caller';
@@ -87,9 +83,8 @@ function byName(one: JsonObject, other: JsonObject): number {
 
 function listenerBody(callers: readonly string[], input: GatewayInput): JsonObject {
   const { port = gatewayPort, address = anyAddress, clusterSet } = input;
-  // A change of the matcher alone drains no chain. An empty map would be refused.
-  const admitted = input.isClosed ? [nobody] : callers.map((id) => memberDomain(id, clusterSet));
-  const map = Object.fromEntries(admitted.map((domain) => [domain, takeChain(domain)]));
+  const domains = callers.map((id) => memberDomain(id, clusterSet));
+  const map = Object.fromEntries(domains.map((domain) => [domain, takeChain(domain)]));
   return {
     name: 'gateway',
     address: listenAddress(address, port),
@@ -158,7 +153,6 @@ const caller: JsonObject = {
   // Hashable: streams with different values never share a connection to an internal listener.
   factory_key: 'envoy.hashable_string',
   format_string: { text_format_source: { inline_string: '%REQ(:AUTHORITY)% %DOWNSTREAM_PEER_URI_SAN% ' } },
-  read_only: true,
   shared_with_upstream: 'ONCE',
 };
 

@@ -3,6 +3,7 @@
 // address that the client connected to, so nothing here depends on the services. Pure.
 
 import type { JsonObject } from '../../base/json.ts';
+import type { GatewayAddress } from '../../clusterset/rules/networks/networks.ts';
 import {
   anyAddress,
   edsCluster,
@@ -16,12 +17,11 @@ import {
 } from '../bodies.ts';
 import type { XdsResource } from '../resource.ts';
 import { authorityOf, healthPath } from './names.ts';
-import type { GatewayEndpoint } from './service.ts';
 import { nodeSecret, remoteSecret, tls13 } from './trust.ts';
 
 export interface RemoteCluster {
   readonly id: string;
-  readonly gateways: readonly GatewayEndpoint[];
+  readonly gateways: readonly GatewayAddress[];
   /** Where the kernel sends connections to this cluster. */
   readonly listenerPort: number;
   /** Trust domain of this cluster: the gateway finds by it which member calls. */

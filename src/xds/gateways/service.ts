@@ -4,6 +4,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { mayUse } from '../../clusterset/kinds/service-shard.ts';
 import { edsCluster, socketAddress, takeChain, tcpProxy, typed } from '../bodies.ts';
+import type { OwnEndpoint } from '../own-endpoints.ts';
 import type { Cause, XdsResource } from '../resource.ts';
 import { authorityOf, memberDomain, nodeIdentities, shardOf } from './names.ts';
 
@@ -71,12 +72,7 @@ export function portResources(
   }
 }
 
-export interface GatewayEndpoint {
-  readonly address: string;
-  readonly port: number;
-}
-
-export function portEndpoints(exported: ExportedPort, endpoints: readonly GatewayEndpoint[]): XdsResource {
+export function portEndpoints(exported: ExportedPort, endpoints: readonly OwnEndpoint[]): XdsResource {
   const name = portName(exported);
   const lb_endpoints = endpoints.map(({ address, port }) => ({ endpoint: { address: socketAddress(address, port) } }));
   const body = { cluster_name: name, endpoints: lb_endpoints.length === 0 ? [] : [{ lb_endpoints }] };
@@ -158,5 +154,5 @@ function hostResource(name: string): string {
 }
 
 function causeOf({ namespace, service }: ExportedPort): Cause {
-  return { at: 'home', kind: 'ServiceExport', namespace, name: service };
+  return { at: 'home', kind: 'ServiceImport', namespace, name: service };
 }

@@ -33,7 +33,7 @@ export interface BootstrapOptions {
 }
 
 const serverCluster = 'portolan-xds';
-/** The ingress has a listener inside, and Envoy takes none without this. */
+/** Ingress and gateway have listeners inside, and Envoy takes none without this. */
 const internalListeners = {
   name: 'envoy.bootstrap.internal_listener',
   typed_config: { '@type': 'type.googleapis.com/envoy.extensions.bootstrap.internal_listener.v3.InternalListener' },
@@ -44,7 +44,7 @@ export function envoyBootstrap(options: BootstrapOptions): JsonObject {
   const overAds = { ads: {}, resource_api_version: 'V3' };
   return {
     node: nodeOf(options),
-    ...(options.identity.role === 'ingress' && { bootstrap_extensions: [internalListeners] }),
+    ...(hasListenersInside(options.identity) && { bootstrap_extensions: [internalListeners] }),
     admin: { address: { socket_address: { address: admin.host, port_value: admin.port } } },
     dynamic_resources: {
       ads_config: {
@@ -58,6 +58,10 @@ export function envoyBootstrap(options: BootstrapOptions): JsonObject {
     },
     static_resources: { clusters: [serverClusterOf(options.server)] },
   };
+}
+
+function hasListenersInside({ role }: ProxyIdentity): boolean {
+  return role === 'ingress' || role === 'gateway';
 }
 
 /** The GRPC_XDS_BOOTSTRAP file of a gRPC client without a proxy. */

@@ -6,9 +6,12 @@ import { codes } from '../../base/grpc/status.ts';
 import { isIssuedBy } from '../../base/x509/certificates.ts';
 import type { Life } from './proxy-files.ts';
 
-export const proxyRoles = ['sidecar', 'ingress', 'grpc'] as const;
+export const proxyRoles = ['sidecar', 'ingress', 'gateway', 'grpc'] as const;
 
-/** `sidecar`: beside workloads. `ingress`: takes peers' connections. `grpc`: a client without a proxy. */
+/**
+ * `sidecar`: beside workloads. `ingress`: takes peers' connections. `gateway`: takes those of clusters in other networks.
+ * `grpc`: a client without a proxy.
+ */
 export type ProxyRole = (typeof proxyRoles)[number];
 
 export interface ProxyIdentity {
@@ -25,8 +28,9 @@ export interface ProxyCaller {
 }
 
 const idPattern =
-  /^(sidecar|ingress|grpc)~([a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?)~([A-Za-z0-9](?:[A-Za-z0-9._-]{0,127}))$/;
-const uriPattern = /^spiffe:\/\/portolan\/cluster\/([a-z0-9.-]+)\/xds\/(sidecar|ingress|grpc)\/([A-Za-z0-9._-]+)$/;
+  /^(sidecar|ingress|gateway|grpc)~([a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?)~([A-Za-z0-9](?:[A-Za-z0-9._-]{0,127}))$/;
+const uriPattern =
+  /^spiffe:\/\/portolan\/cluster\/([a-z0-9.-]+)\/xds\/(sidecar|ingress|gateway|grpc)\/([A-Za-z0-9._-]+)$/;
 
 export function formatNodeId({ role, cluster, name }: ProxyIdentity): string {
   return `${role}~${cluster}~${name}`;

@@ -9,6 +9,7 @@ export const issuancePath = '/portolan/xds/v1/issue';
 const rolesOfAccounts: ReadonlyMap<string, ProxyRole> = new Map([
   ['portolan-envoy', 'sidecar'],
   ['portolan-ingress', 'ingress'],
+  ['portolan-gateway', 'gateway'],
 ]);
 
 export interface TokenBearer {

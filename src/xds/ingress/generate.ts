@@ -22,9 +22,9 @@ import {
   tlsInspector,
   typed,
 } from '../bodies.ts';
+import { endpointsOf } from '../own-endpoints.ts';
 import type { Cause, XdsResource } from '../resource.ts';
 import type { Withheld } from '../withheld.ts';
-import { endpointsOf } from './endpoints.ts';
 
 export const ingressPort = 15_443;
 

@@ -138,8 +138,8 @@ export class ProxyStream implements CallHandlers {
       proven: this.#context.proven,
       isAggregated: type === undefined,
       isEnvoy: node.userAgent === 'envoy',
-      // The chains of an ingress carry bytes: no request on an open connection looks for its cluster again.
-      drainMs: role === 'ingress' ? 0 : drainMs,
+      // Chains of an ingress or a gateway carry bytes: no request on an open connection looks for its cluster again.
+      drainMs: role === 'sidecar' ? drainMs : 0,
     });
     const state = { variant, session, sinceMs: world.clock.wallMs() };
     record.streams.add(state);

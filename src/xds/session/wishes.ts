@@ -21,22 +21,21 @@ export const wholeTypes: ReadonlySet<XdsType> = new Set(['cluster', 'listener'])
 
 const wildcard = '*';
 
-/** Virtual hosts are asked for by the name of their route configuration, and named `<route configuration>/<name>`. */
-function isForAll(type: XdsType, name: string): boolean {
-  return name === wildcard || (type === 'virtual-host' && !name.includes('/'));
+/** An Envoy asks for the virtual hosts of a route configuration without a name. */
+function startsWhole(type: XdsType): boolean {
+  return wholeTypes.has(type) || type === 'virtual-host';
 }
 
 export function wishesOf(subscription: Subscription, { names }: ClientRequest, isFirst: boolean): Wishes {
   // A first request without names asks for everything, as it did before `*` was introduced.
-  const isLegacy = wholeTypes.has(subscription.type) && subscription.names.size === 0;
+  const isLegacy = startsWhole(subscription.type) && subscription.names.size === 0;
   if (names.kind === 'changes') {
     const { subscribe, unsubscribe } = names;
-    const isAll = (name: string) => isForAll(subscription.type, name);
-    const isAsked = (isFirst && isLegacy && subscribe.length === 0) || subscribe.some(isAll);
+    const isAsked = (isFirst && isLegacy && subscribe.length === 0) || subscribe.includes(wildcard);
     return {
-      subscribe: subscribe.filter((name) => !isAll(name)),
-      unsubscribe: unsubscribe.filter((name) => !isAll(name)),
-      isWildcard: isAsked ? true : unsubscribe.some(isAll) ? false : undefined,
+      subscribe: subscribe.filter((name) => name !== wildcard),
+      unsubscribe: unsubscribe.filter((name) => name !== wildcard),
+      isWildcard: isAsked ? true : unsubscribe.includes(wildcard) ? false : undefined,
     };
   }
   const all = new Set(names.names);

@@ -7,7 +7,7 @@ import { followImports } from '../../catalog/follow-imports.ts';
 import type { Place } from '../../catalog/routing/locality.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
 import { readLocality, type SetLocality, unknownLocality } from '../../clusterset/rules/locality.ts';
-import { oneNetwork, readNetworks } from '../../clusterset/rules/networks/networks.ts';
+import { oneNetwork, readNetworks, type SetNetworks } from '../../clusterset/rules/networks/networks.ts';
 import { allocatedRanges } from '../../clusterset/rules/set-ground.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
@@ -21,6 +21,16 @@ import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './s
 export interface ClustersetSource extends XdsSource {
   /** Where the clusters of the set are. */
   locality(): SetLocality;
+  /** Which of them lie in other networks. */
+  networks(): SetNetworks;
+  /** The zone of clusterset names. */
+  domain(): string;
+  /** An import by `namespace/name`, with the addresses that are its own; undefined if there is none. */
+  service(key: string): ClustersetService | undefined;
+  /** Called with the key of an import that may have changed. */
+  onService(listener: (key: string) => void): () => void;
+  /** Called when networks or the zone have changed. */
+  onOptions(listener: () => void): () => void;
 }
 
 const optionsKey = '';
@@ -34,6 +44,8 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
   let domain = 'clusterset.local';
   let locality = unknownLocality;
   let networks = oneNetwork;
+  const serviceListeners = new Set<(key: string) => void>();
+  const optionListeners = new Set<() => void>();
   const fieldSelector = `metadata.name=${clusterSetDnsName}`;
   const config = createInformer<ConfigMap>({
     ...{ client, world, log, type: configMapType, namespace: systemNamespace, fieldSelector },
@@ -61,9 +73,13 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
     addresses.use(key, service?.ips ?? []);
     replaceSafely(book.clusterset, key, () => (service ? clustersetResources(service, domain) : []), log);
     for (const { place, set } of book.places()) fill(place, set, key, service);
-    const ips = service?.ips.filter((ip) => addresses.problemOf(ip, key) === undefined) ?? [];
-    const make = () => (service ? clustersetListeners({ ...service, ips }, domain) : []);
+    const make = () => (service ? clustersetListeners(ownAddresses(key, service), domain) : []);
     replaceSafely(book.clustersetListeners, key, make, log);
+    for (const listener of serviceListeners) listener(key);
+  }
+
+  function ownAddresses(key: string, service: ClustersetService): ClustersetService {
+    return { ...service, ips: service.ips.filter((ip) => addresses.problemOf(ip, key) === undefined) };
   }
 
   function fill(from: Place, set: ResourceSet, key: string, service: ClustersetService | undefined): void {
@@ -79,9 +95,11 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
     if (ownerKey[0] === 'i') batch.add(ownerKey.slice(2));
   });
   config.on((_key, next) => {
+    const before = JSON.stringify([domain, [...networks.clusters]]);
     locality = readLocality(next ?? {});
     networks = readNetworks(next ?? {});
     domain = readDnsOptions(next ?? {}).zone;
+    if (JSON.stringify([domain, [...networks.clusters]]) !== before) for (const listener of optionListeners) listener();
     addresses.setRanges(allocatedRanges(next ?? {}));
     batch.add(optionsKey);
   });
@@ -102,5 +120,19 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
       return since.length === 0 ? undefined : Math.min(...since);
     },
     locality: () => locality,
+    networks: () => networks,
+    domain: () => domain,
+    service: (key) => {
+      const service = serviceOf(key);
+      return service && ownAddresses(key, service);
+    },
+    onService: (listener) => {
+      serviceListeners.add(listener);
+      return () => serviceListeners.delete(listener);
+    },
+    onOptions: (listener) => {
+      optionListeners.add(listener);
+      return () => optionListeners.delete(listener);
+    },
   };
 }

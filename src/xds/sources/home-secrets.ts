@@ -22,7 +22,7 @@ export function bundleOf({ spec }: Peer, secrets: Informer<Secret>, namespace: s
     .join('');
 }
 
-function isCertificate(pem: string): boolean {
+export function isCertificate(pem: string): boolean {
   try {
     new X509Certificate(pem);
     return true;

@@ -2,7 +2,7 @@
 // the peers that may call.
 
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
-import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
+import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import type { Secret } from '../../kube/objects/secret.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 import { type Peer, peerType } from '../../peering/kinds/peer.ts';
@@ -28,6 +28,7 @@ import { Confirmation } from './confirmation.ts';
 import { bundleOf } from './home-secrets.ts';
 import type { MeshSource } from './mesh.ts';
 import { MeshCertificates, ofWorkloads } from './mesh-certificates.ts';
+import { onServiceSlices, slicesOf } from './own-slices.ts';
 import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './source.ts';
 
 export interface IngressSourceOptions extends SourceOptions {
@@ -35,6 +36,7 @@ export interface IngressSourceOptions extends SourceOptions {
   /** Of the Secrets that Peers name. */
   readonly secretsNamespace: string;
   readonly secrets: Informer<Secret>;
+  readonly slices: Informer<EndpointSlice>;
   readonly mesh: MeshSource;
   readonly withheld: WithheldBook;
   readonly port: number;
@@ -48,7 +50,7 @@ const confirmedMs = 600_000;
 const renewMs = 3_600_000;
 
 export function startIngressSource(options: IngressSourceOptions): XdsSource {
-  const { client, world, book, namespace, secrets, mesh, withheld } = options;
+  const { client, world, book, namespace, secrets, slices, mesh, withheld } = options;
   const log = options.log.with({ source: 'ingress' });
   const certificates = new MeshCertificates(world, ofWorkloads);
   const where = { client, world, log };
@@ -57,12 +59,6 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
     ...where,
     type: serviceType,
     indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ''] },
-  });
-  const slices = createInformer<EndpointSlice>({
-    ...where,
-    type: endpointSliceType,
-    labelSelector: serviceNameLabel,
-    indexes: { service: (slice) => [serviceKeyOf(slice)] },
   });
   const peers = createInformer<Peer>({ ...where, namespace, type: peerType });
   let routes: readonly SharedRoute[] = [];
@@ -121,23 +117,24 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
     const backends = new Map(routes.map(({ backend }) => [backendKey(backend), backend]));
     for (const [key, backend] of backends) {
       if (!isMeant(backend)) continue;
-      const own = slices.byIndex('service', `${backend.namespace}/${backend.service}`);
+      const own = slicesOf(slices, `${backend.namespace}/${backend.service}`);
       replaceSafely(book.ingress, `backend ${key}`, () => [backendEndpoints(backend, own)], log);
     }
   }
 
   for (const informer of [exports, services, peers] as unknown as Informer<never>[])
     informer.on(() => batch.add('all'));
-  const offs = [secrets.on(() => batch.add('all')), mesh.onChange(() => batch.add('all'))];
-  slices.on((_key, next, previous) => {
-    for (const slice of [previous, next]) if (slice !== undefined) batch.add(serviceKeyOf(slice));
-  });
+  const offs = [
+    secrets.on(() => batch.add('all')),
+    mesh.onChange(() => batch.add('all')),
+    onServiceSlices(slices, (key) => batch.add(key)),
+  ];
   const again = () => {
     batch.add('all');
     timer = world.timers.after(renewMs, again);
   };
   let timer = world.timers.after(renewMs, again);
-  const source = sourceOf([exports, services, slices, peers] as unknown as Informer<never>[], () => {
+  const source = sourceOf([exports, services, peers] as unknown as Informer<never>[], () => {
     batch.stop();
     confirmation.stop();
     timer.cancel();
@@ -154,7 +151,7 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
   return {
     ...source,
     whenSynced: async () => {
-      await Promise.all([source.whenSynced(), mesh.whenSynced()]);
+      await Promise.all([source.whenSynced(), slices.whenSynced(), mesh.whenSynced()]);
       batch.add('all');
       batch.flush();
     },
@@ -188,8 +185,4 @@ function backendKey({ namespace, service, portName }: SharedRoute['backend']): s
 
 function isSameBackend(one: SharedRoute['backend'], other: SharedRoute['backend']): boolean {
   return backendKey(one) === backendKey(other);
-}
-
-function serviceKeyOf({ metadata }: EndpointSlice): string {
-  return `${metadata.namespace ?? ''}/${metadata.labels?.[serviceNameLabel] ?? ''}`;
 }

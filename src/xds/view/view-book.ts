@@ -40,6 +40,7 @@ export class ViewBook {
   readonly peers = new ResourceSet();
   readonly external = new ResourceSet();
   readonly ingress = new ResourceSet();
+  readonly gateway = new ResourceSet();
   /** Resources of every sidecar, such as the listener for redirected connections. */
   readonly sidecar = new ResourceSet();
   readonly #places = new Map<string, PlaceEndpoints>();
@@ -70,8 +71,8 @@ export class ViewBook {
   /** `release` must be called when the proxy is gone. */
   open(request: ViewRequest): { readonly view: View; readonly release: () => void } {
     const { role } = request.proxy;
-    if (role === 'ingress') {
-      return { view: new View({ wildcard: [this.ingress], byName: [] }), release: () => {} };
+    if (role === 'ingress' || role === 'gateway') {
+      return { view: new View({ wildcard: [this[role]], byName: [] }), release: () => {} };
     }
     const { set, release: releasePlace } = this.#openPlace(request.place);
     const clusterset = [this.clusterset, set];

@@ -12,7 +12,7 @@ import type { GatewayAddress } from './networks.ts';
 export const gatewayName = 'portolan-gateway';
 
 /** Keys of the ConfigMap; each has one writer. */
-const gatewayReportKeys = {
+export const gatewayReportKeys = {
   /** Gateways as people gave them: `203.0.113.7:15443,[2001:db8::7]:15443`. */
   gateways: 'gateways',
   /** PEM certificates, one after the other. */

@@ -1,25 +1,25 @@
 // The ready endpoints of a Service of this cluster, by the name of their port, from its slices. Pure; the order of slices and
 // of endpoints in them does not show in the result.
 
-import { formatIp, parseIp } from '../../base/net/ip.ts';
-import { type EndpointSlice, isReady } from '../../kube/objects/endpoint-slice.ts';
-import { isPort } from '../bodies.ts';
+import { formatIp, parseIp } from '../base/net/ip.ts';
+import { type EndpointSlice, isReady } from '../kube/objects/endpoint-slice.ts';
+import { isPort } from './bodies.ts';
 
-interface Endpoint {
+export interface OwnEndpoint {
   readonly address: string;
   readonly port: number;
 }
 
 const endpointsMax = 20_000;
 
-export function endpointsOf(slices: readonly EndpointSlice[]): Map<string, Endpoint[]> {
-  const found = new Map<string, Map<string, Endpoint>>();
+export function endpointsOf(slices: readonly EndpointSlice[]): Map<string, OwnEndpoint[]> {
+  const found = new Map<string, Map<string, OwnEndpoint>>();
   let count = 0;
   for (const slice of slices) {
     if (slice.addressType === 'FQDN') continue;
     for (const { name = '', port, protocol = 'TCP' } of listOf(slice.ports)) {
       if (protocol !== 'TCP' || !isPort(port)) continue;
-      const byAddress = found.get(name) ?? new Map<string, Endpoint>();
+      const byAddress = found.get(name) ?? new Map<string, OwnEndpoint>();
       found.set(name, byAddress);
       for (const endpoint of listOf(slice.endpoints)) {
         if (!endpoint || !isReady(endpoint) || count >= endpointsMax) continue;
@@ -35,7 +35,7 @@ export function endpointsOf(slices: readonly EndpointSlice[]): Map<string, Endpo
 }
 
 // The order of slices and of endpoints in them must not show in the bytes.
-function inOrder(byAddress: ReadonlyMap<string, Endpoint>): Endpoint[] {
+function inOrder(byAddress: ReadonlyMap<string, OwnEndpoint>): OwnEndpoint[] {
   return [...byAddress].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, endpoint]) => endpoint);
 }
 

@@ -1,0 +1,258 @@
+// Keeps the resources of gateways current: those of this cluster's own gateway, from exports, imports, slices and the members
+// that may call, and those that lead from its nodes to the gateways of clusters in other networks. A change of one service
+// makes that service anew, and the internal listener that its chains share with a few others.
+
+import type { World } from '../../base/world.ts';
+import {
+  type ClusterProperty,
+  clusterPropertyType,
+  clusterSetProperty,
+} from '../../clusterset/kinds/cluster-property.ts';
+import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { accessOf } from '../../clusterset/rules/export-access.ts';
+import { createInformer, type Informer } from '../../kube/controller/informer.ts';
+import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
+import { gatewayResources, shardResource } from '../gateways/gateway.ts';
+import { gatewayIdentity, memberDomain, nodeIdentity, shardOf } from '../gateways/names.ts';
+import { nearSideResources } from '../gateways/near-side.ts';
+import {
+  authoritiesOf,
+  type ExportedPort,
+  type GatewayMembers,
+  portChains,
+  portEndpoints,
+  portName,
+  portResources,
+} from '../gateways/service.ts';
+import { callersTrust, certificateResource, gatewaySecret, gatewayTrust, nodeSecret } from '../gateways/trust.ts';
+import { leafLifeMs, type RootTimes } from '../identity/gateway-roots.ts';
+import type { ProxyIdentity } from '../identity/proxy-identity.ts';
+import { endpointsOf } from '../own-endpoints.ts';
+import type { XdsResource } from '../resource.ts';
+import type { ResourceSet } from '../view/resource-set.ts';
+import { Batch } from './batch.ts';
+import type { ClustersetSource } from './clusterset.ts';
+import { GatewayAuthority } from './gateway-authority.ts';
+import { isCertificate } from './home-secrets.ts';
+import { MeshCertificates, type MeshCertificatesOptions } from './mesh-certificates.ts';
+import { onServiceSlices, slicesOf } from './own-slices.ts';
+import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './source.ts';
+
+export interface GatewaysSourceOptions extends SourceOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly cluster: string;
+  readonly clusterset: ClustersetSource;
+  readonly slices: Informer<EndpointSlice>;
+  /** Of the Secret with the roots of this cluster. */
+  readonly secretsNamespace: string;
+  readonly port: number;
+  /** Where the gateway listens; everywhere if absent. */
+  readonly gatewayAddress?: string;
+  /** Where a node's proxy listens; everywhere if absent. */
+  readonly address?: string;
+  readonly times?: GatewayTimes;
+}
+
+/** Shorter in tests. */
+export interface GatewayTimes {
+  readonly roots?: RootTimes;
+  readonly leafLifeMs?: number;
+}
+
+interface ServedPort {
+  readonly exported: ExportedPort;
+  /** Name of the port in the slices. */
+  readonly slicePort: string;
+  readonly shard: number;
+}
+
+/** Certificates that are due are issued anew this often at least. */
+const renewMsMax = 3_600_000;
+
+export function startGatewaysSource(options: GatewaysSourceOptions): XdsSource {
+  const { client, world, book, cluster, clusterset, slices } = options;
+  const log = options.log.with({ source: 'gateways' });
+  const exports = createInformer<ServiceExport>({ client, world, log, type: serviceExportType });
+  const fieldSelector = `metadata.name=${clusterSetProperty}`;
+  const properties = createInformer<ClusterProperty>({ client, world, log, type: clusterPropertyType, fieldSelector });
+  const lifeMs = options.times?.leafLifeMs ?? leafLifeMs;
+  const leaf = { lifetimeMs: lifeMs, keptMax: 10_000 };
+  const ofGateways: MeshCertificatesOptions = { ...leaf, only: 'server', commonName: 'portolan gateway' };
+  const ofNodes: MeshCertificatesOptions = { ...leaf, only: 'client', commonName: 'portolan node' };
+  const gatewayCertificates = new MeshCertificates(world, ofGateways);
+  const nodeCertificates = new MeshCertificates(world, ofNodes);
+  const authority = new GatewayAuthority({
+    ...{ world, log, client, cluster, namespace: options.secretsNamespace, times: options.times?.roots },
+    onChange: () => batch.add(certificatesKey),
+  });
+  /** Ports of exported services, by `namespace/name`. */
+  const served = new Map<string, readonly ServedPort[]>();
+  const shards = new Map<number, Map<string, ServedPort>>();
+  let members: GatewayMembers = { own: cluster, clusterSet: '', callers: [] };
+  let near = new Set<string>();
+
+  const batch = new Batch(world.timers, (keys) => {
+    if (keys.has(networksKey)) return renewAll();
+    if (keys.has(certificatesKey)) renewCertificates();
+    const touched = new Set<number>();
+    for (const key of keys) if (key !== certificatesKey) renewService(key, touched);
+    for (const shard of touched) renewShard(shard);
+  });
+
+  const clusterSet = () => properties.get(clusterSetProperty)?.spec?.value ?? '';
+
+  /** Members of other networks whose roots are known. */
+  function trusted(): { readonly id: string; readonly domain: string; readonly roots: readonly string[] }[] {
+    if (clusterSet() === '') return [];
+    return [...clusterset.networks().clusters]
+      .map(([id, { trustRoots }]) => ({
+        id,
+        domain: memberDomain(id, clusterSet()),
+        roots: trustRoots.filter(isCertificate),
+      }))
+      .filter(({ roots }) => roots.length > 0)
+      .sort((one, other) => (one.id < other.id ? -1 : 1));
+  }
+
+  function renewAll(): void {
+    const { clusters } = clusterset.networks();
+    if (clusters.size > 0 && clusterSet() !== '') authority.start();
+    const trust = trusted();
+    members = { own: cluster, clusterSet: clusterSet(), callers: trust.map(({ id }) => id) };
+    renewCertificates();
+    for (const key of new Set([...served.keys(), ...exports.keys()])) renewService(key, new Set());
+    for (const shard of shards.keys()) renewShard(shard);
+    replaceSafely(book.gateway, 'callers', () => trust.map(callersTrust), log);
+    replaceSafely(book.gateway, 'gateway', ownGateway, log);
+    renewNear();
+  }
+
+  function ownGateway(): readonly XdsResource[] {
+    if (authority.signing === undefined) return [];
+    return gatewayResources({ ...members, port: options.port, address: options.gatewayAddress });
+  }
+
+  /** The ways to other clusters: without a certificate to show there are none. */
+  function renewNear(): void {
+    const { clusters } = clusterset.networks();
+    const ownDomain = memberDomain(cluster, clusterSet());
+    const next = new Set<string>();
+    for (const trust of trusted()) {
+      const { gateways = [], listenerPort } = clusters.get(trust.id) ?? {};
+      if (listenerPort === undefined || gateways.length === 0 || authority.signing === undefined) continue;
+      next.add(trust.id);
+      const remote = { id: trust.id, gateways, listenerPort, ownDomain };
+      const make = () => [gatewayTrust(trust), ...nearSideResources(remote, options.address)];
+      replaceSafely(book.sidecar, `gateway ${trust.id}`, make, log);
+    }
+    for (const id of near) if (!next.has(id)) book.sidecar.replace(`gateway ${id}`, []);
+    near = next;
+  }
+
+  function renewCertificates(): void {
+    const { signing } = authority;
+    const had = book.gateway.get('secret', gatewaySecret) !== undefined;
+    if (signing === undefined || clusterSet() === '') return;
+    const domain = memberDomain(cluster, clusterSet());
+    const own = () => [certificateResource(gatewaySecret, gatewayCertificates.of(gatewayIdentity(domain), signing))];
+    replaceSafely(book.gateway, 'certificate', own, log);
+    for (const { proxy, set } of book.proxies()) giveCertificate(proxy, set);
+    if (had) return;
+    replaceSafely(book.gateway, 'gateway', ownGateway, log);
+    renewNear();
+  }
+
+  function giveCertificate(proxy: ProxyIdentity, set: ResourceSet): void {
+    const { signing } = authority;
+    if (signing === undefined || clusterSet() === '') return;
+    const uri = nodeIdentity(memberDomain(cluster, clusterSet()), proxy.name);
+    replaceSafely(
+      set,
+      'gateway certificate',
+      () => [certificateResource(nodeSecret, nodeCertificates.of(uri, signing))],
+      log,
+    );
+  }
+
+  function portsOf(key: string): ServedPort[] {
+    const serviceExport = exports.get(key);
+    const access = serviceExport && accessOf(serviceExport);
+    const service = clusterset.service(key);
+    if (access === undefined || service === undefined || members.callers.length === 0) return [];
+    const { namespace, name, ips } = service;
+    const host = `${name}.${namespace}.svc.${clusterset.domain()}`;
+    return service.ports.map((port) => {
+      const exported = { namespace, service: name, port: port.port, addresses: ips, host, exportTo: access.exportTo };
+      return { exported, slicePort: port.name, shard: shardOf(portName(exported)) };
+    });
+  }
+
+  function renewService(key: string, touched: Set<number>): void {
+    const before = served.get(key) ?? [];
+    const ports = portsOf(key);
+    if (ports.length === 0) served.delete(key);
+    else served.set(key, ports);
+    for (const { exported, shard } of before) {
+      shards.get(shard)?.delete(portName(exported));
+      touched.add(shard);
+    }
+    for (const port of ports) {
+      const inShard = shards.get(port.shard) ?? new Map<string, ServedPort>();
+      shards.set(port.shard, inShard);
+      inShard.set(portName(port.exported), port);
+      touched.add(port.shard);
+    }
+    const endpoints = ports.length === 0 ? new Map() : endpointsOf(slicesOf(slices, key));
+    const make = () =>
+      ports.flatMap(({ exported, slicePort }) => [
+        ...portResources(exported, { authorities: authoritiesOf(exported), members }),
+        portEndpoints(exported, endpoints.get(slicePort) ?? []),
+      ]);
+    replaceSafely(book.gateway, `service ${key}`, make, log);
+  }
+
+  function renewShard(shard: number): void {
+    const ports = [...(shards.get(shard)?.values() ?? [])];
+    const make = () =>
+      shardResource(
+        shard,
+        ports.map(({ exported }) => portChains(exported, { authorities: authoritiesOf(exported), members })),
+        [],
+      );
+    replaceSafely(book.gateway, `shard ${shard}`, make, log);
+    if (ports.length === 0) shards.delete(shard);
+  }
+
+  book.onProxy(giveCertificate);
+  const again = () => {
+    batch.add(certificatesKey);
+    timer = world.timers.after(Math.min(renewMsMax, lifeMs / 10), again);
+  };
+  let timer = world.timers.after(Math.min(renewMsMax, lifeMs / 10), again);
+  const offs = [
+    exports.on((key) => batch.add(key)),
+    properties.on(() => batch.add(networksKey)),
+    clusterset.onService((key) => batch.add(key)),
+    clusterset.onOptions(() => batch.add(networksKey)),
+    onServiceSlices(slices, (key) => {
+      if (served.has(key)) batch.add(key);
+    }),
+  ];
+  const source = sourceOf([exports, properties] as unknown as Informer<never>[], () => {
+    batch.stop();
+    authority.stop();
+    timer.cancel();
+    for (const off of offs) off();
+  });
+  return {
+    ...source,
+    whenSynced: async () => {
+      await Promise.all([source.whenSynced(), clusterset.whenSynced(), slices.whenSynced()]);
+      batch.add(networksKey);
+      batch.flush();
+    },
+  };
+}
+
+const networksKey = '';
+const certificatesKey = ' certificates';
