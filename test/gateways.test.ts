@@ -1,14 +1,26 @@
-// Services of a cluster in another network, through its gateway: real Envoys in network namespaces that all have the same Pod
-// range, with no route between them but the address of the gateway. Needs root.
+// Services of a cluster in another network, through its gateways: real Envoys in network namespaces that all have the same Pod
+// range, with no route between them but the address of the gateways. Needs root.
 
 import { expect, test } from 'vitest';
+import { createRealWorld } from '../src/base/real/world.ts';
+import type { Credentials } from '../src/base/x509/certificates.ts';
 import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';
+import { mayUse } from '../src/clusterset/kinds/service-shard.ts';
+import { pairIn } from '../src/kube/client/kept-authority.ts';
+import { gatewayAuthoritySecret } from '../src/kube/objects/ours.ts';
+import { type Secret, secretType } from '../src/kube/objects/secret.ts';
+import { namespace } from '../src/peering/testing/edge/memory-home.ts';
+import { MeshCertificates } from '../src/xds/sources/mesh-certificates.ts';
 import { describeWith } from './support/counterparts.ts';
 import {
+  adminPort,
+  clusterSet,
   connect,
   exportService,
   type GatewayCluster,
+  gatewayPorts,
   introduce,
+  limitExport,
   startCluster,
   startGateway,
   startNode,
@@ -18,41 +30,251 @@ import { pause, until } from './support/xds-meshes.ts';
 const pod = '10.70.2.1';
 const web = { name: 'web', ip: '243.9.0.1', port: 8080, endpoint: pod };
 const db = { name: 'db', ip: '243.9.0.2', port: 5432, endpoint: pod, exportTo: ['south'] };
+const echo = { name: 'echo', ip: '243.9.0.3', port: 7000, endpoint: pod };
+const log = { name: 'log', ip: '243.9.0.4', port: 7000, endpoint: pod, exportTo: ['south', 'west'] };
+const streamsEndMs = 10_000;
 
-async function world() {
-  const east = await startCluster('east', { gateways: 1 });
-  const west = await startCluster('west');
-  const south = await startCluster('south');
+interface World {
+  readonly east: GatewayCluster;
+  readonly west: GatewayCluster;
+  readonly south: GatewayCluster;
+  readonly links: ReadonlyMap<string, string>;
+  readonly gateways: number;
+}
+
+async function world({ gateways = 1, times = {} } = {}): Promise<World> {
+  const east = await startCluster('east', { gateways, times });
+  const west = await startCluster('west', { times });
+  const south = await startCluster('south', { times });
   const links = new Map([west, south].map((caller) => [caller.id, connect(east, caller)[0]]));
   // The same address in each cluster: an answer of another one than east would show a connection that stayed at home.
   for (const each of [east, west, south])
     await each.inside.ask({ do: 'serve', name: `web of ${each.id}`, address: pod, port: 8080 });
   await east.inside.ask({ do: 'serve', name: 'db of east', address: pod, port: 5432 });
-  await exportService(east, web);
-  await exportService(east, db);
-  await introduce(east, [west, south], links);
-  const gateway = await startGateway(east);
+  await east.inside.ask({ do: 'echo', address: pod, port: 7000 });
+  for (const service of [web, db, echo, log]) await exportService(east, service);
+  await introduce(east, [west, south], links, gateways);
+  for (let index = 0; index < gateways; index += 1) await startGateway(east, index);
   for (const each of [west, south]) await startNode(each);
-  return { east, west, south, links, gateway };
+  for (const each of [west, south]) await answers(each, web, 'web of east');
+  return { east, west, south, links, gateways };
 }
 
-const get = (from: GatewayCluster, { ip, port }: { ip: string; port: number }) =>
+type Target = { readonly ip: string; readonly port: number };
+
+const get = (from: GatewayCluster, { ip, port }: Target) =>
   from.inside.ask({ do: 'get', to: `http://${ip}:${port}/` }) as Promise<string>;
-const answers = (from: GatewayCluster, to: { ip: string; port: number }, wanted: string) =>
+const answers = (from: GatewayCluster, to: Target, wanted: string) =>
   until(`${from.id} gets ${wanted}`, async () => ((await get(from, to)) === wanted ? true : undefined));
+
+const hold = ({ inside }: GatewayCluster, name: string, { ip, port }: Target) =>
+  inside.ask({ do: 'holdPlain', name, address: ip, port });
+const held = async ({ inside }: GatewayCluster, name: string) =>
+  (await inside.ask({ do: 'held', name })) as { echoes: number; isClosed: boolean };
+
+async function closedWithinMs(from: GatewayCluster, name: string): Promise<number> {
+  const startMs = performance.now();
+  await until(`${name} of ${from.id} is closed`, async () => ((await held(from, name)).isClosed ? true : undefined));
+  return performance.now() - startMs;
+}
+
+async function goesOn(from: GatewayCluster, name: string): Promise<boolean> {
+  const { echoes } = await held(from, name);
+  await pause(1000);
+  const after = await held(from, name);
+  return !after.isClosed && after.echoes > echoes;
+}
+
+async function signingOf({ client }: GatewayCluster): Promise<Credentials> {
+  return pairIn(await client.get<Secret>(secretType, { namespace, name: gatewayAuthoritySecret }))!;
+}
+
+/** A certificate with this identity, signed by the root of a member. */
+async function certified(by: GatewayCluster, uri: string): Promise<Credentials> {
+  const options = { only: 'client', commonName: 'test', lifetimeMs: 3_600_000, keptMax: 1 } as const;
+  const { certificate, key } = new MeshCertificates(createRealWorld(), options).of(uri, await signingOf(by));
+  return { certificate, key };
+}
+
+const nodeOf = (id: string) => `spiffe://${id}.${clusterSet}/node/test`;
+const authority = ({ ip, port }: Target) => `${ip}:${port}`;
 
 describeWith(['envoy', 'ip', 'nft'], 'gateways: a service in another network', () => {
   test('exported to all, to one, to nobody -> reached by those alone, in the other cluster, by clusterset IP', async () => {
-    const { east, west, south, gateway } = await world();
-    await answers(west, web, 'web of east').catch(async (error: unknown) => {
-      throw new Error(`${String(error)}\n${await east.inside.ask({do:'get',to:'http://127.0.0.1:19100/stats?usedonly&filter=gateway|rbac|ssl|vhds|rds'})}\n====\n${await west.inside.ask({do:'get',to:'http://127.0.0.1:19200/stats?usedonly&filter=gateway|ssl|no_filter'})}`);
-    });
-    await answers(south, web, 'web of east');
+    const { east, west, south } = await world();
     await answers(south, db, 'db of east');
     expect(await get(west, db)).toMatch(/^failed/);
     expect(await get(west, { ip: '243.9.0.9', port: 8080 })).toMatch(/^failed/);
     await east.client.delete(serviceExportType, { namespace: 'shop', name: 'web' });
     await pause(1000);
     expect(await get(west, web)).toMatch(/^failed/);
+  });
+
+  test('callers with other certificates, names and wishes -> refused, each with its reason', async () => {
+    const { west, south, links } = await world();
+    const to = { address: links.get('west')!, port: gatewayPorts[0] };
+    const ask = (pair: Credentials | undefined, wanted: string, as = 'west') =>
+      west.inside.ask({ do: 'connect', ...to, sni: `${as}.${clusterSet}`, authority: wanted, ...pair });
+    const own = await certified(west, nodeOf('west'));
+    expect(await ask(own, authority(web))).toBe('200');
+    expect(await ask(own, 'web.shop.svc.clusterset.local:8080')).toBe('200');
+    // Not exported to it; not exported at all; an address in place of a service; another port.
+    expect(await ask(own, authority(db))).toBe('403');
+    expect(await ask(own, authority({ ip: '243.9.0.9', port: 8080 }))).toBe('403');
+    expect(await ask(own, `${pod}:8080`)).toBe('403');
+    expect(await ask(own, '127.0.0.1:19100')).toBe('403');
+    expect(await ask(own, authority({ ...web, port: 8081 }))).toBe('403');
+    // Identities: none, another member's name with its own root, its own with another member's root, that of a gateway.
+    for (const [pair, as] of [
+      [undefined, 'west'],
+      [await certified(west, nodeOf('south')), 'west'],
+      [await certified(west, nodeOf('south')), 'south'],
+      [await certified(south, nodeOf('west')), 'west'],
+      [own, 'south'],
+      [own, 'nobody'],
+      [await certified(west, `spiffe://west.${clusterSet}/gateway`), 'west'],
+      [await certified(west, `spiffe://west.${clusterSet}.evil/node/test`), 'west'],
+    ] as const)
+      expect(await ask(pair, authority(web), as)).toMatch(/^refused/);
+    expect(await ask(await certified(south, nodeOf('south')), authority(db), 'south')).toBe('200');
+  });
+
+  test('every caller × every limit of an export -> admitted by the gateway as the import would be', async () => {
+    const { east, west, south, links } = await world();
+    const limits = [undefined, [], ['west'], ['south'], ['west', 'south'], ['north'], ['east']];
+    for (const [index, exportTo] of limits.entries())
+      await exportService(east, { name: `s${index}`, ip: `243.9.1.${index + 1}`, port: 7000, endpoint: pod, exportTo });
+    const callers = [west, south];
+    const asked = async (caller: GatewayCluster, index: number) => {
+      const pair = await certified(caller, nodeOf(caller.id));
+      const to = { address: links.get(caller.id)!, port: gatewayPorts[0], sni: `${caller.id}.${clusterSet}` };
+      return caller.inside.ask({ do: 'connect', ...to, ...pair, authority: `243.9.1.${index + 1}:7000` });
+    };
+    await until('the last one is served', async () => ((await asked(west, 0)) === '200' ? true : undefined));
+    await until('the list is served', async () => ((await asked(south, 4)) === '200' ? true : undefined));
+    for (const [index, exportTo] of limits.entries())
+      for (const caller of callers) {
+        const isAllowed = mayUse(exportTo, { exporter: 'east', reader: caller.id });
+        expect([caller.id, exportTo, await asked(caller, index)]).toEqual([
+          caller.id,
+          exportTo,
+          isAllowed ? '200' : '403',
+        ]);
+      }
+  });
+
+  test('a gateway that presents another certificate than its own cluster would -> nothing is sent to it', async () => {
+    const { east, west, south, links } = await world();
+    const gateways = [{ address: links.get('west')!, port: gatewayPorts[0] }];
+    const seen = (trustRoots: readonly string[]) =>
+      west.networks({ east: { network: 'network-of-east', gateways, trustRoots, listenerPort: 15_101 } });
+    // As if another member had published the address of this gateway as its own.
+    await seen(await south.roots());
+    west.envoys[0]!.stop();
+    await pause(500);
+    await startNode(west);
+    await pause(2000);
+    expect(await get(west, web)).toMatch(/^failed/);
+    await seen(await east.roots());
+    await answers(west, web, 'web of east');
+  });
+
+  test.each<[string, Target, (world: World) => Promise<unknown>]>([
+    ['its cluster is left out of the export', log, ({ east }) => limitExport(east, 'log', ['south'])],
+    [
+      'the member is removed from the set',
+      log,
+      async ({ east, south }) =>
+        east.networks({ south: { network: 'network-of-south', gateways: [], trustRoots: await south.roots() } }),
+    ],
+  ])(
+    '%s -> new streams refused within 1 s, open ones ended within 10 s; those of others go on',
+    async (_how, to, revoke) => {
+      const at = await world();
+      const { west, south } = at;
+      expect(await hold(west, 'taken', to)).toBe('open');
+      expect(await hold(south, 'same service', to)).toBe('open');
+      await revoke(at);
+      await pause(1000);
+      expect(await hold(west, 'again', to)).toBe('refused');
+      expect(await closedWithinMs(west, 'taken')).toBeLessThan(streamsEndMs - 1000);
+      expect(await goesOn(south, 'same service')).toBe(true);
+      expect(await hold(west, 'once more', to)).toBe('refused');
+      expect(await hold(south, 'another', to)).toBe('open');
+    },
+  );
+
+  test('an export is withdrawn -> its streams end within 10 s, and those of other services on the same connection go on', async () => {
+    const { east, west } = await world();
+    expect(await hold(west, 'log', log)).toBe('open');
+    expect(await hold(west, 'echo', echo)).toBe('open');
+    await east.client.delete(serviceExportType, { namespace: 'shop', name: 'log' });
+    expect(await closedWithinMs(west, 'log')).toBeLessThan(streamsEndMs);
+    expect(await goesOn(west, 'echo')).toBe(true);
+  });
+
+  test('the root of each member is replaced, and leaves are renewed -> no request fails', async () => {
+    const times = { roots: { lifeMs: 24_000, overlapMs: 4000, formerMs: 8000 }, leafLifeMs: 6000 };
+    const { east, west, links } = await world({ times });
+    const before = await signingOf(east);
+    await west.inside.ask({ do: 'load', to: `http://${web.ip}:${web.port}/`, lanes: 2 });
+    const gateways = [{ address: links.get('west')!, port: gatewayPorts[0] }];
+    const most = new Set<number>();
+    // As the agents do: what each publishes reaches the other.
+    for (let look = 0; look < 120 && (await signingOf(east)).certificate === before.certificate; look += 1) {
+      const [ofEast, ofWest] = [await east.roots(), await west.roots()];
+      most.add(ofEast.length);
+      await east.networks({ west: { network: 'network-of-west', gateways: [], trustRoots: ofWest } });
+      await west.networks({
+        east: { network: 'network-of-east', gateways, trustRoots: ofEast, listenerPort: 15_101 },
+      });
+      await pause(250);
+    }
+    expect((await signingOf(east)).certificate).not.toBe(before.certificate);
+    await pause(4000);
+    const { count, failures } = (await west.inside.ask({ do: 'loaded' })) as { count: number; failures: object[] };
+    expect(count).toBeGreaterThan(100);
+    expect(failures).toEqual([]);
+    expect([...most]).toContain(2);
+    // A new connection is made with the new ones alone.
+    west.envoys[0]!.stop();
+    await pause(500);
+    await startNode(west);
+    await answers(west, web, 'web of east');
+  });
+
+  test('one of two gateways is killed -> failures in the first second alone; drained -> none', async () => {
+    const { east, west } = await world({ gateways: 2 });
+    const [first] = east.envoys;
+    const load = () => west.inside.ask({ do: 'load', to: `http://${web.ip}:${web.port}/`, lanes: 8 });
+    interface Loaded {
+      readonly count: number;
+      readonly failures: readonly { readonly atMs: number; readonly error: string }[];
+    }
+    const loaded = async () => (await west.inside.ask({ do: 'loaded' })) as Loaded;
+    await load();
+    await pause(2000);
+    const killedMs = Date.now();
+    first!.stop();
+    await pause(5000);
+    const killed = await loaded();
+    expect(killed.count).toBeGreaterThan(200);
+    const late = killed.failures.map(({ atMs }) => atMs - killedMs).filter((ms) => ms > 1000 || ms < -100);
+    expect(late).toEqual([]);
+    // Another one in its place, and the one that is left is drained.
+    await startGateway(east, 0);
+    await pause(2500);
+    await load();
+    await pause(1000);
+    const post = (path: string) => east.inside.ask({ do: 'post', to: `http://127.0.0.1:${adminPort(1)}${path}` });
+    expect(await post('/healthcheck/fail')).toBe('OK\n');
+    await pause(3000);
+    expect(await post('/drain_listeners?graceful')).toBe('OK\n');
+    await pause(4000);
+    east.envoys[1]!.stop();
+    await pause(2000);
+    const drained = await loaded();
+    expect(drained.count).toBeGreaterThan(200);
+    expect(drained.failures).toEqual([]);
   });
 });

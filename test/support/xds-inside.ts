@@ -46,7 +46,7 @@ export type Order =
     }
   /** How many echoes a held connection has read, and whether it is closed. */
   | { readonly do: 'held'; readonly name: string }
-  | { readonly do: 'get'; readonly to: string }
+  | { readonly do: 'get' | 'post'; readonly to: string }
   /** Asks again and again until `until`: each time on a new connection, or on several that are kept. */
   | { readonly do: 'repeat'; readonly to: string; readonly isKept?: boolean }
   | { readonly do: 'until' }
@@ -67,9 +67,9 @@ const timeoutMs = 5000;
 const servers: Server[] = [];
 let repeating: { isOver: boolean; done: Promise<object> } | undefined;
 
-function ask(to: string, agent: Agent | false = false): Promise<string> {
+function ask(to: string, agent: Agent | false = false, method = 'GET'): Promise<string> {
   return new Promise((resolve) => {
-    const request = get(to, { agent, timeout: timeoutMs }, (response) => {
+    const request = get(to, { agent, method, timeout: timeoutMs }, (response) => {
       let text = '';
       response.on('data', (chunk) => (text += chunk));
       response.on('end', () => resolve(response.statusCode === 200 ? text : `failed: ${response.statusCode}`));
@@ -200,7 +200,7 @@ async function endLoad(): Promise<object> {
 }
 
 async function follow(order: Order): Promise<unknown> {
-  if (order.do === 'get') return ask(order.to);
+  if (order.do === 'get' || order.do === 'post') return ask(order.to, false, order.do.toUpperCase());
   if (order.do === 'tls') return tls(order);
   if (order.do === 'hold' || order.do === 'holdPlain') return hold(order);
   if (order.do === 'connect') return connectBy(order);

@@ -62,7 +62,7 @@ function proxyLines(proxies: readonly ProxyReport[]): string[] {
     id,
     isConnected ? (streams[0]?.variant ?? 'connected') : 'away',
     userAgent,
-    ...['cluster', 'endpoints', 'listener', 'route', 'secret'].map((type) => String(holds[type] ?? 0)),
+    ...['cluster', 'endpoints', 'listener', 'route', 'virtual-host', 'secret'].map((type) => String(holds[type] ?? 0)),
     String(inFlight),
     String(refused.length),
     certificateEnds ?? '-',

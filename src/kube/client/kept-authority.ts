@@ -25,7 +25,8 @@ export interface KeptAuthorityOptions {
 
 export const dayMs = 24 * 3_600_000;
 const authorityMs = 10 * 365 * dayMs;
-const backdateMs = 300_000;
+/** Certificates begin this long before they are made: clocks differ. */
+export const backdateMs = 300_000;
 const readMsMax = 3000;
 
 export async function openKeptAuthority(options: KeptAuthorityOptions): Promise<Credentials> {

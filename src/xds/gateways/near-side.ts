@@ -116,7 +116,8 @@ function clusterBody(name: string, { id, ownDomain }: RemoteCluster): JsonObject
     circuit_breakers: { thresholds: [many] },
     health_checks: [
       {
-        ...{ timeout: '1s', interval: '1s', no_traffic_interval: '1s' },
+        // A gateway that was killed is left within a second.
+        ...{ timeout: '1s', interval: '0.4s', no_traffic_interval: '0.4s' },
         ...{ unhealthy_threshold: 2, healthy_threshold: 1 },
         http_health_check: { host: 'gateway', path: healthPath, codec_client_type: 'HTTP2' },
       },

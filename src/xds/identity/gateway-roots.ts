@@ -2,7 +2,8 @@
 // former one for as long as certificates that it signed may be shown. The state is the certificates themselves. Pure.
 
 import type { Credentials } from '../../base/x509/certificates.ts';
-import { lifeOf, renewAtMs } from './proxy-files.ts';
+import { backdateMs } from '../../kube/client/kept-authority.ts';
+import { type Life, lifeOf, renewAtMs } from './proxy-files.ts';
 
 export interface KeptRoots {
   readonly signing: Credentials;
@@ -37,11 +38,17 @@ export function planRoots(
   const { signing, next, former } = kept;
   if (next !== undefined) return ageOf(next) >= times.overlapMs ? { signing: next, former: signing.certificate } : kept;
   if (former !== undefined) return ageOf(signing) >= times.overlapMs + times.formerMs ? { signing } : kept;
-  return nowMs >= renewAtMs(lifeOf(signing.certificate)) ? { signing, next: make() } : kept;
+  return nowMs >= renewAtMs(realLife(signing)) ? { signing, next: make() } : kept;
 
-  function ageOf({ certificate }: Credentials): number {
-    return nowMs - lifeOf(certificate).startMs;
+  function ageOf(root: Credentials): number {
+    return nowMs - realLife(root).startMs;
   }
+}
+
+/** Since it was made. */
+function realLife({ certificate }: Credentials): Life {
+  const { startMs, endMs } = lifeOf(certificate);
+  return { startMs: startMs + backdateMs, endMs };
 }
 
 /** All that other members must trust, the signing one first. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Variant } from '../resource.ts';
+import type { Variant, XdsResource } from '../resource.ts';
 import { testCluster, testEndpoints, testListener } from '../testing/resources.ts';
 import { Talk, type Verdict } from '../testing/talk.ts';
 import type { ServerResponse } from './messages.ts';
@@ -280,4 +280,28 @@ test('a proxy that never answers -> a bounded number of responses in flight', ()
   talk.judge = () => 'silent';
   talk.ask('cluster');
   expect(talk.unanswered.length).toBe(1024);
+});
+
+describe('delta: virtual hosts', () => {
+  const host = (name: string): XdsResource => ({
+    ...{ type: 'virtual-host', name: `gateway/${name}`, causes: [] },
+    body: { name, domains: [name], routes: [] },
+  });
+
+  test('asked for without a name -> all of them, each change alone, and one that goes is taken away first', () => {
+    const talk = new Talk('delta').put('a', host('a'), testCluster('a')).put('b', host('b')).ask('virtual-host');
+    expect(talk.said().sort()).toEqual([
+      '< virtual-host gateway/a',
+      '< virtual-host gateway/b',
+      '> virtual-host (all)',
+    ]);
+    talk.ask('cluster').ask('listener').said();
+    talk.put('c', host('c')).flush();
+    expect(talk.said()).toEqual(['< virtual-host gateway/c']);
+    expect(talk.put('a').flush().said()).toEqual(['< virtual-host -gateway/a', '< cluster -a']);
+  });
+
+  test('none there is -> one empty response, so that the listener comes into use', () => {
+    expect(new Talk('delta').ask('virtual-host').said()).toEqual(['> virtual-host (all)', '< virtual-host (none)']);
+  });
 });

@@ -9,7 +9,7 @@ import {
   clusterSetProperty,
 } from '../../clusterset/kinds/cluster-property.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
-import { accessOf } from '../../clusterset/rules/export-access.ts';
+import { accessOf } from '../../clusterset/rules/networks/export-access.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import { gatewayResources, shardResource } from '../gateways/gateway.ts';

@@ -15,13 +15,14 @@ function filled(): ViewBook {
   book.peers.replace('p', [testCluster('peer')]);
   book.external.replace('x', [testCluster('outside')]);
   book.ingress.replace('i', [testCluster('backend')]);
+  book.gateway.replace('g', [testCluster('exported')]);
   book.sidecar.replace('s', [testCluster('nowhere')]);
   return book;
 }
 
 function seen(role: ProxyRole, isClustersetProxied = false): { all: string[]; byName: string[] } {
   const { view } = filled().open({ proxy: proxyOf(role), place: east, isClustersetProxied });
-  const names = ['checkout', 'virtual', 'peer', 'outside', 'backend', 'nowhere'];
+  const names = ['checkout', 'virtual', 'peer', 'outside', 'backend', 'exported', 'nowhere'];
   const all = [...view.wildcard('cluster')].map(({ name }) => name).sort();
   return { all, byName: names.filter((name) => view.get('cluster', name) !== undefined && !all.includes(name)) };
 }
@@ -34,8 +35,9 @@ test('view: a sidecar that takes clusterset addresses -> those too, unasked', ()
   expect(seen('sidecar', true)).toEqual({ all: ['checkout', 'nowhere', 'outside', 'peer', 'virtual'], byName: [] });
 });
 
-test('view: an ingress -> its own alone; a gRPC client -> clusterset services, by name alone', () => {
+test('view: an ingress, a gateway -> its own alone; a gRPC client -> clusterset services, by name alone', () => {
   expect(seen('ingress')).toEqual({ all: ['backend'], byName: [] });
+  expect(seen('gateway')).toEqual({ all: ['exported'], byName: [] });
   expect(seen('grpc')).toEqual({ all: [], byName: ['checkout'] });
 });
 

@@ -1,0 +1,146 @@
+import { expect, test } from 'vitest';
+import { seededRandom } from '../../../sim/virtual-world.ts';
+import { isExportedTo, type ServiceShard } from '../../clusterset/kinds/service-shard.ts';
+import { makeEntry } from '../view/entry.ts';
+import { gatewayResources, shardResource } from './gateway.ts';
+import { authorityOf, memberDomain, nodeIdentities, shardOf } from './names.ts';
+import { nearSideResources } from './near-side.ts';
+import {
+  allowedCallers,
+  authoritiesOf,
+  type ExportedPort,
+  portChains,
+  portEndpoints,
+  portName,
+  portResources,
+} from './service.ts';
+import { callersTrust, gatewayTrust } from './trust.ts';
+
+const members = { own: 'east', clusterSet: 'prod', callers: ['west', 'south'] };
+
+function exported(changes: Partial<ExportedPort> = {}): ExportedPort {
+  return {
+    ...{ namespace: 'shop', service: 'web', port: 80, addresses: ['243.9.0.1', 'fdee::1'] },
+    ...{ host: 'web.shop.svc.clusterset.local', exportTo: undefined, ...changes },
+  };
+}
+
+const hostOf = (port: ExportedPort) =>
+  JSON.stringify(portResources(port, { authorities: authoritiesOf(port), members })[1]!.body);
+
+test('gateway: a service port -> found by each address and by name, all members admitted', () => {
+  const port = exported();
+  const [cluster, host] = portResources(port, { authorities: authoritiesOf(port), members });
+  expect([cluster!.type, cluster!.name]).toEqual(['cluster', 'web.shop.svc.clusterset.local:80']);
+  expect(host!.name).toBe('gateway/web.shop.svc.clusterset.local:80');
+  expect(host!.body['domains']).toEqual(['243.9.0.1:80', '[fdee::1]:80', 'web.shop.svc.clusterset.local:80']);
+  expect(hostOf(port)).toContain('"principals":[{"any":true}]');
+});
+
+test('gateway: exported to some -> those alone, by the slash at the end of their identities', () => {
+  const limited = hostOf(exported({ exportTo: ['west', 'north'] }));
+  expect(limited).toContain('spiffe://west.prod/node/');
+  for (const other of ['south', 'north', '"any":true}]}']) expect(limited.split('principals')[1]).not.toContain(other);
+  expect(hostOf(exported({ exportTo: [] }))).toContain('"policies":{}');
+});
+
+test('gateway: no authority leads to a port alone -> it has no virtual host', () => {
+  expect(portResources(exported(), { authorities: [], members }).map(({ type }) => type)).toEqual(['cluster']);
+  expect(portChains(exported(), { authorities: [], members }).matches).toEqual({});
+});
+
+test('gateway: 100,000 random callers, services and limits -> who may import may call, and nobody else', () => {
+  const random = seededRandom(29);
+  const ids = ['a', 'b', 'c', 'd', 'e'];
+  const some = () => ids.filter(() => random() < 0.5);
+  for (let round = 0; round < 100_000; round += 1) {
+    const own = ids[Math.floor(random() * ids.length)]!;
+    const exportTo = random() < 0.2 ? undefined : some();
+    const callers = some().filter((id) => id !== own);
+    const allowed = allowedCallers(exported({ exportTo }), { own, clusterSet: 'prod', callers });
+    const shard = { spec: { exportTo } } as ServiceShard;
+    for (const reader of callers) {
+      const isAllowed = allowed === 'all' || allowed.includes(reader);
+      if (isAllowed !== isExportedTo(shard, { exporter: own, reader }))
+        throw new Error(`round ${round}: ${reader} of ${own}, exported to ${String(exportTo)}`);
+    }
+  }
+});
+
+test('gateway: chains -> one for each named caller of a service; leaving one out changes no other', () => {
+  const of = (exportTo: readonly string[] | undefined) => {
+    const port = exported({ exportTo });
+    return portChains(port, { authorities: authoritiesOf(port), members });
+  };
+  const names = (port: ReturnType<typeof of>) => port.chains.map(({ name }) => name);
+  expect(names(of(undefined))).toEqual(['web.shop.svc.clusterset.local:80 all']);
+  expect(names(of(['south', 'west']))).toEqual([
+    'web.shop.svc.clusterset.local:80 of south',
+    'web.shop.svc.clusterset.local:80 of west',
+  ]);
+  expect(of(['south']).chains[0]).toEqual(of(['south', 'west']).chains[0]);
+  expect(Object.keys(of(['west']).matches)).toContain(`243.9.0.1:80 ${nodeIdentities('west.prod')}`);
+});
+
+test('gateway: the order of members and services -> does not show in the bytes', () => {
+  const versions = (callers: readonly string[], ports: readonly ExportedPort[]) =>
+    [
+      ...gatewayResources({ ...members, callers }),
+      ...shardResource(
+        3,
+        ports.map((port) => portChains(port, { authorities: authoritiesOf(port), members })),
+        [],
+      ),
+    ].map((each) => makeEntry(each).version);
+  const other = exported({ service: 'api', host: 'api.shop.svc.clusterset.local', addresses: ['243.9.0.2'] });
+  expect(versions(['south', 'west'], [other, exported()])).toEqual(versions(['west', 'south'], [exported(), other]));
+});
+
+test('gateway: a member comes or goes -> the chains of others stay as they are; nobody calls -> no listener', () => {
+  const chains = (callers: readonly string[]) => {
+    const [listener] = gatewayResources({ ...members, callers });
+    const { filter_chains } = listener!.body as { filter_chains: { name: string }[] };
+    return new Map(filter_chains.map((chain) => [chain.name, JSON.stringify(chain)]));
+  };
+  expect(chains(['west', 'south']).get('west.prod')).toBe(chains(['west']).get('west.prod'));
+  expect(gatewayResources({ ...members, callers: [] })).toEqual([]);
+  expect(shardResource(1, [], [])).toEqual([]);
+});
+
+test('gateway: trust -> roots are good for their own domain, proxies call and gateways answer', () => {
+  const trust = { id: 'west', domain: memberDomain('west', 'prod'), roots: ['one', 'two'] };
+  const text = JSON.stringify(callersTrust(trust).body);
+  expect(text).toContain('"trust_domains":[{"name":"west.prod","trust_bundle":{"inline_string":"one\\ntwo\\n"}}]');
+  expect(text).toContain('spiffe://west\\\\.prod/node/[A-Za-z0-9._-]+');
+  expect(JSON.stringify(gatewayTrust(trust).body)).toContain('"exact":"spiffe://west.prod/gateway"');
+});
+
+test('gateway: everything that is made -> can be encoded', () => {
+  const port = exported({ exportTo: ['west'] });
+  const with_ = { authorities: authoritiesOf(port), members };
+  const remote = {
+    ...{ id: 'east', gateways: [{ address: '203.0.113.1', port: 15_443 }], listenerPort: 15_101 },
+    ownDomain: 'west.prod',
+    named: [
+      { address: '243.9.0.7', port: 80, host: 'web.shop.svc.clusterset.local' },
+      { address: 'fdee::7', port: 81, host: 'web.shop.svc.clusterset.local' },
+    ],
+  };
+  const all = [
+    ...gatewayResources(members),
+    ...portResources(port, with_),
+    portEndpoints(port, [{ address: '10.0.0.1', port: 8080 }]),
+    ...shardResource(shardOf(portName(port)), [portChains(port, with_)], []),
+    ...nearSideResources(remote),
+  ];
+  for (const each of all) expect(makeEntry(each).any.length).toBeGreaterThan(0);
+});
+
+test('near side: a cluster behind gateways -> checked actively, never ejected for one dead service', () => {
+  const remote = { id: 'east', gateways: [], listenerPort: 15_101, ownDomain: 'west.prod' };
+  const [cluster, , listener] = nearSideResources(remote);
+  expect(cluster!.body).toHaveProperty('health_checks');
+  expect(cluster!.body).not.toHaveProperty('outlier_detection');
+  expect(JSON.stringify(listener!.body)).toContain('"hostname":"%DOWNSTREAM_LOCAL_ADDRESS%"');
+  expect(authorityOf('fdee::1', 80)).toBe('[fdee::1]:80');
+});
