@@ -50,6 +50,7 @@ const head = [
   'ENDPOINTS',
   'LISTENERS',
   'ROUTES',
+  'HOSTS',
   'SECRETS',
   'UNANSWERED',
   'REFUSED',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { ServiceExport } from '../../kinds/service-export.ts';
-import { accessOf } from './export-access.ts';
+import type { ServiceExport } from '../../clusterset/kinds/service-export.ts';
+import { accessOf } from './access.ts';
 
 function exportWith(
   ready: string | undefined,
@@ -41,7 +41,7 @@ test.each([
     { ...exportWith('Exported'), status: { conditions: null } } as unknown as ServiceExport,
     'nobody',
   ],
-])('export access: %s -> %3$s', (_what, serviceExport, wanted) => {
+])('gateway access: %s -> %3$s', (_what, serviceExport, wanted) => {
   const access = accessOf(serviceExport);
   expect(access === undefined ? 'nobody' : (access.exportTo?.join(' ') ?? 'all')).toBe(wanted);
 });
