@@ -98,7 +98,7 @@ export interface XdsRoleOptions {
   readonly refusalsKeptMs?: number;
 }
 
-export interface XdsPorts {
+interface XdsPorts {
   readonly virtual: number;
   readonly ingress: number;
   readonly gateway?: number;

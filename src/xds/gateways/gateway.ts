@@ -40,7 +40,7 @@ const membersFilter = 'members';
 /** In the filter state of a stream: what it asked for, and who asks. */
 const callerKey = 'portolan.gateway.caller';
 /** Streams that one member may have open at one gateway. */
-export const streamsMax = 10_000;
+const streamsMax = 10_000;
 /** Connections of one member: each of its nodes has a few. */
 const connectionsMax = 10_000;
 

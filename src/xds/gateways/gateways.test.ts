@@ -121,10 +121,6 @@ test('gateway: everything that is made -> can be encoded', () => {
   const remote = {
     ...{ id: 'east', gateways: [{ address: '203.0.113.1', port: 15_443 }], listenerPort: 15_101 },
     ownDomain: 'west.prod',
-    named: [
-      { address: '243.9.0.7', port: 80, host: 'web.shop.svc.clusterset.local' },
-      { address: 'fdee::7', port: 81, host: 'web.shop.svc.clusterset.local' },
-    ],
   };
   const all = [
     ...gatewayResources(members),

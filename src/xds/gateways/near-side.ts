@@ -10,13 +10,12 @@ import {
   listenAddress,
   secretReference,
   socketAddress,
-  takeChain,
   tcpProxy,
   typed,
   upstreamTls,
 } from '../bodies.ts';
 import type { XdsResource } from '../resource.ts';
-import { authorityOf, healthPath } from './names.ts';
+import { healthPath } from './names.ts';
 import { nodeSecret, remoteSecret, tls13 } from './trust.ts';
 
 export interface RemoteCluster {
@@ -26,14 +25,6 @@ export interface RemoteCluster {
   readonly listenerPort: number;
   /** Trust domain of this cluster: the gateway finds by it which member calls. */
   readonly ownDomain: string;
-  /** Services that the other cluster knows by a name alone, because it has another address for them. */
-  readonly named?: readonly NamedService[];
-}
-
-export interface NamedService {
-  readonly address: string;
-  readonly port: number;
-  readonly host: string;
 }
 
 export function nearSideResources(remote: RemoteCluster, address = anyAddress): XdsResource[] {
@@ -49,56 +40,23 @@ export function nearSideResources(remote: RemoteCluster, address = anyAddress): 
   ];
 }
 
-function listenerBody(name: string, { listenerPort, named = [] }: RemoteCluster, address: string): JsonObject {
+function listenerBody(name: string, { listenerPort }: RemoteCluster, address: string): JsonObject {
   const original = typed('filters.listener.original_dst.v3.OriginalDst');
-  const byAddress = { name: 'by address', filters: [tunnel(name, '%DOWNSTREAM_LOCAL_ADDRESS%')] };
-  const common = {
+  return {
     name,
     address: listenAddress(address, listenerPort),
     listener_filters: [{ name: 'original', typed_config: original }],
-  };
-  if (named.length === 0) return { ...common, filter_chains: [byAddress] };
-  const sorted = [...named].sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
-  return {
-    ...common,
-    filter_chains: sorted.map((each) => {
-      return { name: keyOf(each), filters: [tunnel(name, authorityOf(each.host, each.port))] };
-    }),
-    default_filter_chain: byAddress,
-    filter_chain_matcher: namesMatcher(sorted),
+    filter_chains: [{ filters: [tunnel(name)] }],
   };
 }
 
-function keyOf({ address, port }: NamedService): string {
-  return authorityOf(address, port);
-}
-
-/** By address, then by port. */
-function namesMatcher(named: readonly NamedService[]): JsonObject {
-  const byAddress = new Map<string, Record<string, JsonObject>>();
-  for (const each of named) {
-    const ports = byAddress.get(each.address) ?? {};
-    byAddress.set(each.address, ports);
-    ports[String(each.port)] = takeChain(keyOf(each));
-  }
-  const input = (of: string) => ({ name: of, typed_config: typed(`matching.common_inputs.network.v3.${of}`) });
-  const range_matchers = [...byAddress].map(([address, map]) => ({
-    ranges: [{ address_prefix: address, prefix_len: address.includes(':') ? 128 : 32 }],
-    on_match: {
-      matcher: { matcher_tree: { input: input('DestinationPortInput'), exact_match_map: { map } } },
-    },
-  }));
-  const ip = { '@type': 'type.googleapis.com/xds.type.matcher.v3.IPMatcher', range_matchers };
-  return { matcher_tree: { input: input('DestinationIPInput'), custom_match: { name: 'ip', typed_config: ip } } };
-}
-
-function tunnel(cluster: string, hostname: string): JsonObject {
+function tunnel(cluster: string): JsonObject {
   // For the gateway's log: what this side says, nothing more.
   const header = { key: 'x-forwarded-for', value: '%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%' };
   return tcpProxy(cluster, {
     max_connect_attempts: 3,
     idle_timeout: '0s',
-    tunneling_config: { hostname, headers_to_add: [{ header }] },
+    tunneling_config: { hostname: '%DOWNSTREAM_LOCAL_ADDRESS%', headers_to_add: [{ header }] },
   });
 }
 
