@@ -49,13 +49,19 @@ describeWith(['envoy'], 'demo with Envoy', () => {
     expect(curl(8443)).toBe('rates of the bank, over TLS\n');
   });
 
-  test('demo: status and doctor of west -> the external service is ready, because an Envoy has programmed it', async () => {
+  test('demo: status and doctor of both sides -> peer and external service are fine, because Envoys carry both', async () => {
     const west = ['--kubeconfig', `${directory}/west/admin.kubeconfig`];
     const says = async (...args: string[]) => (await runPortolan([...args, ...west])).out;
     await expect
       .poll(() => says('status'), { timeout: 20_000, interval: 500 })
       .toMatch(/^rates\s+Ready\s+rates\.bank\.example$/m);
-    expect(await says('doctor')).not.toMatch(/PTL0904/);
+    await expect
+      .poll(() => says('peer', 'list'), { timeout: 20_000, interval: 500 })
+      .toMatch(/^acme\s.*\sSynced\s+1\s/m);
+    expect(await says('peer', 'services')).toMatch(/^acme\s.*\sActive/m);
+    expect(await says('doctor')).not.toMatch(/PTL0904|PTL060/);
+    const acme = await runPortolan(['doctor', '--kubeconfig', `${directory}/acme/admin.kubeconfig`]);
+    expect(acme.out).not.toMatch(/PTL060/);
   });
 
   test('demo: Ctrl-C -> the Envoys end too', async () => {

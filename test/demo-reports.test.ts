@@ -50,7 +50,7 @@ test('doctor over the demo -> every resolver and proxy was asked through its hom
   const { out, code } = await runPortolan(['doctor', '-o', 'json', ...kubeconfigs('east', 'west', 'south')]);
   const { findings, skipped, complete } = JSON.parse(out) as Diagnosis;
   expect(new Set(findings.map(({ code: found }) => found))).toEqual(
-    new Set(['PTL0302', 'PTL0507', 'PTL0903', 'PTL0904']),
+    new Set(['PTL0302', 'PTL0507', 'PTL0605', 'PTL0903', 'PTL0904']),
   );
   const unserved = findings.filter(({ code: found }) => found === 'PTL0903');
   expect(unserved.map(({ cluster }) => cluster).sort()).toEqual(['east', 'south']);

@@ -224,8 +224,9 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
   });
 
   test('demo: a second company -> a peer of west that shares one service, answered in west under its own name', () => {
-    expect(run(find('peer list'))).toMatch(/^acme\s.*\sSynced\s+1\s/m);
-    expect(run(find('peer services acme'))).toMatch(/^invoices\.billing\.acme\.example\s.*\sActive/m);
+    // Without an Envoy nothing answers at its ingress.
+    expect(run(find('peer list'))).toMatch(/^acme\s.*\sSynced, IngressAway\s+1\s/m);
+    expect(run(find('peer services acme'))).toMatch(/^invoices\.billing\.acme\.example\s.*\sIngressAway/m);
     expect(dig('west', 'invoices.billing.acme.example')).toEqual([expect.stringMatching(/^127\.\d+\.1[2-9]\d\./)]);
     expect(dig('east', 'invoices.billing.acme.example')).toEqual([]);
   });
@@ -265,7 +266,7 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
 
   test('demo: status -> the peer and the external service beside clusters and services', () => {
     const text = run(find('portolan status'));
-    expect(text).toMatch(/^acme\s+Synced\s+1$/m);
+    expect(text).toMatch(/^acme\s+Synced, IngressAway\s+1$/m);
     expect(text, 'no Envoy carries it').toMatch(/^rates\s+NotProgrammed\s+rates\.bank\.example$/m);
   });
 

@@ -86,7 +86,9 @@ test('peer services -> all that a proxy needs, for people and for programs [000-
   const address = await addressOf('checkout');
   const san = 'spiffe://east.example/ns/default/sa/checkout';
   const { out } = await west.peer('services', 'east');
-  for (const text of [`${fqdn},${alias}`, address, '192.0.2.1:15443', san, 'Active']) expect(out).toContain(text);
+  // In step with its owner, and nothing here carries connections to it.
+  await eventually(async () => (await west.peer('services', 'east')).out).toContain('NotProgrammed');
+  for (const text of [`${fqdn},${alias}`, address, '192.0.2.1:15443', san]) expect(out).toContain(text);
   expect((await west.peer('services')).out).toMatch(/^PEER +ID/);
   expect(JSON.parse((await west.peer('services', '-o', 'json')).out)).toEqual([
     {
@@ -99,6 +101,7 @@ test('peer services -> all that a proxy needs, for people and for programs [000-
       sni: fqdn,
       sans: [san],
       state: 'Active',
+      notCarried: { reason: 'NotProgrammed', message: expect.stringContaining('no portolan xds runs here') },
     },
   ]);
   expect((await west.peer('services', '-o', 'xml')).errors).toContain('write text, wide, json');

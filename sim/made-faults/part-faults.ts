@@ -163,6 +163,32 @@ export const partFaults: readonly MadeFault[] = [
     }),
   },
   {
+    fault: 'the ingress of a peer is dead',
+    code: 'PTL0605',
+    says: /Peer portolan-system\/acme: IngressAway: its ingress does not answer/,
+    doctorExit: 7,
+    conditions: {
+      of: { at: 'home', type: peerType, ref: peer('acme').metadata },
+      are: /ServicesReachable=False IngressAway/,
+    },
+    ...objectThere('home', peerType, peer('acme'), {
+      conditions: [condition('ServicesReachable', 'False', 'IngressAway', 'its ingress does not answer')],
+    }),
+  },
+  {
+    fault: 'our own ingress is dead',
+    code: 'PTL0606',
+    says: /Peer portolan-system\/acme: IngressAway: no Envoy of role ingress/,
+    doctorExit: 7,
+    conditions: {
+      of: { at: 'home', type: peerType, ref: peer('acme').metadata },
+      are: /IngressServed=False IngressAway/,
+    },
+    ...objectThere('home', peerType, peer('acme'), {
+      conditions: [condition('IngressServed', 'False', 'IngressAway', 'no Envoy of role ingress has a configuration')],
+    }),
+  },
+  {
     fault: 'the clock of a machine is off',
     code: 'PTL0701',
     says: /its clock is \d+s ahead/,

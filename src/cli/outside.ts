@@ -7,7 +7,7 @@ import { isForbidden, isNotFound } from '../kube/objects/api-error.ts';
 import { conditionOf } from '../kube/objects/conditions.ts';
 import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
-import { sideHealth } from '../peering/explain/explain.ts';
+import { sideSummary } from '../peering/explain/explain.ts';
 import { type Peer, peerType } from '../peering/kinds/peer.ts';
 import { formatTable } from './table.ts';
 
@@ -29,9 +29,9 @@ export async function readOutside(home: Client, nowMs: number): Promise<OutsideS
     listReadable<MeshExternalService>(home, meshExternalServiceType),
   ]);
   return {
-    peers: peers.map(({ metadata, status }) => {
-      const { text: state } = sideHealth(status?.consumer, nowMs);
-      return { name: metadata.name, state, services: status?.consumer?.services ?? 0 };
+    peers: peers.map((peer) => {
+      const state = sideSummary(peer, 'taking', nowMs);
+      return { name: peer.metadata.name, state, services: peer.status?.consumer?.services ?? 0 };
     }),
     external: external.map(({ metadata, status }) => ({
       name: metadata.name,

@@ -225,6 +225,20 @@ export const codes = {
     means: 'The PeerExport selects no Service, or names a peer that does not exist.',
     fix: 'Correct spec.services, spec.serviceSelector or spec.peers.',
   },
+  PTL0605: {
+    title: 'services of a peer cannot be reached',
+    severity: 'error',
+    means:
+      'Its catalog may be in step, but connections to its services lead nowhere: its ingress does not answer our peering process, or no Envoy of this cluster has the configuration. A warning if this cluster has never had a portolan xds, or if that is not known for sure.',
+    fix: 'portolan peer status NAME shows the cause. Ask the other side about its ingress, or start an Envoy here (docs/guides/envoy.md).',
+  },
+  PTL0606: {
+    title: 'peers cannot reach our ingress',
+    severity: 'error',
+    means:
+      'Services are shared with this peer, no Envoy of role ingress has a configuration here, and the ingress that peers are told does not answer. A warning if this cluster has never had a portolan xds: an ingress of another make may answer others and not us.',
+    fix: 'Start the ingress (portolan xds bootstrap --role ingress, or ingress.enabled of the chart), and check --ingress of portolan peering.',
+  },
   PTL0701: {
     title: 'a clock is off',
     severity: 'error',

@@ -103,6 +103,11 @@ export interface ClusterFacts {
   readonly connections: Read<Answers<TriedConnection>>;
 }
 
+/** Whether a part of this kind reports here, or did lately. */
+export function hasHad({ parts }: ClusterFacts, name: string): boolean {
+  return 'value' in parts && parts.value.some(({ part }) => part === name);
+}
+
 export class NotRead extends Error {}
 
 export function need<T>(read: Read<T>): T {

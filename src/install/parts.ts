@@ -173,7 +173,8 @@ export function partsOf(values: Values): Part[] {
         ticketRule,
       ],
       systemRules: [
-        leaseRule,
+        // Those of xDS servers and proxies show whether Envoys carry connections.
+        { ...leaseRule, verbs: [...readVerbs, 'create', 'update', 'delete'] },
         // It makes its namespace where there is none.
         { apiGroups: [''], resources: ['namespaces'], resourceNames: ['portolan-system'], verbs: ['get'] },
         // Its card, for peers that are introduced.

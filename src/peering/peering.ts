@@ -16,6 +16,7 @@ import { LogBudget } from '../base/log-budget.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { World } from '../base/world.ts';
 import type { Client } from '../kube/client/client.ts';
+import { type DataPlaneWatch, watchDataPlane } from '../kube/controller/data-plane.ts';
 import type { Consumer } from './consumer/consumer.ts';
 import { Consuming } from './consumer/consuming.ts';
 import { type PeerVersion, peerDefaults } from './kinds/peer.ts';
@@ -27,6 +28,7 @@ import { RefusedCallers } from './owner/refused-callers.ts';
 import { ReplicaClaims } from './owner/replica-claims.ts';
 import { type LinkLimits, linkLimits, type OwnGround } from './rules/link-config.ts';
 import { Findings } from './status/findings.ts';
+import { IngressWatch, type ProbeIngress } from './status/ingress-watch.ts';
 import { measurePeering, type PeeringMeter } from './status/peering-metrics.ts';
 import { StatusWriter } from './status/status-writer.ts';
 import { IncomingStreams } from './transport/incoming-streams.ts';
@@ -58,6 +60,8 @@ export interface PeeringOptions {
   readonly serve: (options: PeeringServerOptions) => Promise<GrpcServer>;
   readonly dial: Dial;
   readonly limits?: Partial<LinkLimits>;
+  /** Tries the ingresses of peers and our own; absent: they are not tried. */
+  readonly ingressProbe?: { readonly probe: ProbeIngress; readonly everyMs: number };
 }
 
 export interface Peering {
@@ -102,6 +106,9 @@ class PeeringParts implements Peering {
   readonly #meter: PeeringMeter;
   readonly #refused: RefusedCallers;
   readonly #refusedLines: LogBudget;
+  readonly #findings: Findings;
+  #planes: DataPlaneWatch | undefined;
+  #ingresses: IngressWatch | undefined;
   readonly #stops: (() => unknown)[] = [];
   #server: GrpcServer | undefined;
 
@@ -165,13 +172,16 @@ class PeeringParts implements Peering {
       report: (peer) => this.owner.report(peer),
       written: (peer) => peers.get(`${namespace}/${peer}`)?.status?.owner,
     });
-    const findings = new Findings({
+    const findings = (this.#findings = new Findings({
       ...{ clock: world.clock, registry: this.#registry, exports, owner: this.owner, catalog: this.catalog },
       ...{ refused: this.#refused, claims, consumer: () => this.consumer() },
-    });
+      plane: (role) => this.#planes?.of(role) ?? { kind: 'unknown' },
+      tried: (ingresses) => this.#ingresses?.tried(ingresses) ?? [],
+    }));
     this.#statuses = new StatusWriter({
       ...common,
       peerStatus: (peer) => findings.ofPeer(peer),
+      peer: (peer) => peers.get(`${namespace}/${peer}`),
       exportsTo: (peer) => this.catalog.exportsTo(peer),
       exportFindings: (key) => findings.ofExport(key),
     });
@@ -225,6 +235,7 @@ class PeeringParts implements Peering {
     this.#stops.push(() => this.#registry.stop());
     this.#consuming.start();
     this.#stops.push(() => this.#consuming.stop());
+    this.#followReach();
   }
 
   async stop(): Promise<void> {
@@ -245,6 +256,23 @@ class PeeringParts implements Peering {
       });
       this.#stops.push(off);
     });
+  }
+
+  #followReach(): void {
+    const { client, world, log, namespace, ingressProbe } = this.#options;
+    const onChange = () => this.#reachChanged();
+    const planes = watchDataPlane({ client, world, log, namespace, roles: ['sidecar', 'ingress'], onChange });
+    this.#planes = planes;
+    this.#stops.push(() => planes.stop());
+    if (ingressProbe === undefined) return;
+    const ingresses = new IngressWatch({ world, ...ingressProbe, targets: () => this.#findings.ingresses(), onChange });
+    this.#ingresses = ingresses;
+    this.#stops.push(() => ingresses.stop());
+  }
+
+  #reachChanged(): void {
+    for (const { name } of this.#registry.values()) this.#statuses.peerChanged(name);
+    for (const key of this.#watched.exports.keys()) this.#statuses.exportChanged(key);
   }
 
   #followCatalog(): void {

@@ -23,7 +23,17 @@ export interface PeeringProcessOptions {
 export function startPeeringProcess(options: PeeringProcessOptions): Promise<PeeringProcess> {
   const listen = options.listen ?? '127.0.0.1:0';
   const own = ['--kubeconfig', options.kubeconfig, '--trust-domain', options.trustDomain, '--listen', listen];
-  const args = [program, 'peering', ...own, '--ingress', '192.0.2.1:15443', '--log-level', 'warn'];
+  const args = [
+    program,
+    'peering',
+    ...own,
+    '--ingress',
+    '192.0.2.1:15443',
+    '--ingress-probe',
+    '0',
+    '--log-level',
+    'warn',
+  ];
   const child = spawn(process.execPath, [...args, ...(options.args ?? [])], { stdio: ['ignore', 'pipe', 'pipe'] });
   let out = '';
   let errors = '';

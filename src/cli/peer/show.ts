@@ -15,7 +15,9 @@ import {
   diffCatalogs,
   diffWithSent,
   type OwnerEntry,
+  reachProblem,
   sideHealth,
+  sideSummary,
 } from '../../peering/explain/explain.ts';
 import { type Peer, peerType, retryAnnotation } from '../../peering/kinds/peer.ts';
 import {
@@ -27,6 +29,7 @@ import {
 } from '../../peering/kinds/peer-service.ts';
 import type { SharedEndpoint } from '../../peering/kinds/shared-service.ts';
 import { catalogPath } from '../../peering/rules/peer-introduction.ts';
+import { reachableCondition } from '../../peering/rules/reach.ts';
 import { notFoundError } from '../exit-codes.ts';
 import { formatOutput, formatTable, type OutputFormat } from '../table.ts';
 import { isKnown, type PeerHome, secretsNamespaceOf } from './add.ts';
@@ -49,14 +52,14 @@ export async function listPeers(
   const { items } = await client.list<Peer>(peerType, { namespace });
   if (items.length === 0 && format === 'text')
     return { lines: ['no peers; portolan peer token introduces one'], isSilent: false };
-  const rows = items.map(({ metadata, spec, status }) => [
-    metadata.name,
-    spec.address ?? '-',
-    spec.trust.domain,
-    spec.address === undefined ? '-' : sideHealth(status?.consumer, nowMs).text,
-    String(status?.consumer?.services ?? 0),
-    sideHealth(status?.owner, nowMs).text,
-    String(status?.owner?.services ?? 0),
+  const rows = items.map((peer) => [
+    peer.metadata.name,
+    peer.spec.address ?? '-',
+    peer.spec.trust.domain,
+    peer.spec.address === undefined ? '-' : sideSummary(peer, 'taking', nowMs),
+    String(peer.status?.consumer?.services ?? 0),
+    sideSummary(peer, 'giving', nowMs),
+    String(peer.status?.owner?.services ?? 0),
   ]);
   const table = formatTable(['NAME', 'ADDRESS', 'DOMAIN', 'TAKING', 'SERVICES', 'GIVING', 'SERVICES'], rows);
   const isProcess = await isProcessSilent(client, namespace, nowMs);
@@ -193,11 +196,27 @@ export async function listServices(
   peer: string | undefined,
   format: OutputFormat,
 ): Promise<readonly string[]> {
-  const services = (await servicesOf(home, peer)).map(reachOf);
+  const carried = await carriedBy(home);
+  const services = (await servicesOf(home, peer)).map((service) => carried(reachOf(service)));
   if (peer !== undefined && services.length === 0 && !(await isKnown(home, peer)))
     throw notFoundError(`peer ${peer}: no such Peer; portolan peer list shows all`);
   const names = services.map(({ id }) => id);
   return formatOutput(format, { value: services, names, text: () => servicesText(services, peer) });
+}
+
+/** What is known of the way to a peer's services; nothing where Peers may not be read. */
+async function carriedBy({ client, namespace }: PeerHome): Promise<(reach: PeerServiceReach) => PeerServiceReach> {
+  const { items } = await client.list<Peer>(peerType, { namespace }).catch((error: unknown) => {
+    if (isForbidden(error)) return { items: [] as Peer[] };
+    throw error;
+  });
+  const problems = new Map(items.map((peer) => [peer.metadata.name, reachProblem(peer, reachableCondition)]));
+  return (reach) => {
+    const problem = problems.get(reach.peer);
+    return problem === undefined
+      ? reach
+      : { ...reach, notCarried: { reason: problem.reason, message: problem.message } };
+  };
 }
 
 function servicesText(services: readonly PeerServiceReach[], peer: string | undefined): string[] {
@@ -212,9 +231,12 @@ function servicesText(services: readonly PeerServiceReach[], peer: string | unde
   );
 }
 
-function rowOf({ id, hostnames, ips, protocols, ingress, sni, sans, state, message = '' }: PeerServiceReach): string[] {
+function rowOf(reach: PeerServiceReach): string[] {
+  const { id, hostnames, ips, protocols, ingress, sni, sans, state, message = '', notCarried } = reach;
   const lists = [hostnames, ips, protocols, ingress.map(endpointText), [sni], sans];
-  return [id, ...lists.map((list) => list.join(',') || '-'), state, message];
+  const shown =
+    state === 'Active' && notCarried !== undefined ? [notCarried.reason, notCarried.message] : [state, message];
+  return [id, ...lists.map((list) => list.join(',') || '-'), ...shown];
 }
 
 export function endpointText({ address, port }: SharedEndpoint): string {

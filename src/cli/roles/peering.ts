@@ -15,6 +15,7 @@ export interface PeeringFlags {
   readonly trustDomain: string;
   readonly domain?: string;
   readonly ingress: string[];
+  readonly ingressProbe: string;
   readonly zone: string[];
   readonly versions: string;
   readonly replicated?: boolean;
@@ -43,6 +44,11 @@ export function addPeeringCommand(program: Command, run: (flags: PeeringFlags) =
     .option('--advertise <host:port>', 'that address as peers reach it (default: --listen)')
     .option('--domain <name>', 'domain of names for peers, <service>.<namespace>.<name> (default: the trust domain)')
     .option('--ingress <host:port...>', 'the ingress of this mesh, for connections of peers', [])
+    .option(
+      '--ingress-probe <seconds>',
+      'how often the ingresses of peers and our own are tried, by a TLS handshake; 0: never',
+      '6',
+    )
     .option('--zone <name...>', 'further own zones; services of peers may not have names in them', [])
     .option(
       '--own-range <cidr...>',

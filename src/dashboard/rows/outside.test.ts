@@ -39,6 +39,18 @@ describe('rows of what lies outside', () => {
     const contactMs = Date.UTC(2026, 0, 1, 0, 0, 5);
     const taking = { services: 3, lag: 2, lagSeconds: 7, lastContactMs: contactMs };
     await vi.waitFor(() => expect(peer()).toMatchObject({ standing: 'ok', taking }), wait);
+    const reach = (status: string, reason: string) => ({
+      conditions: [
+        { type: 'ServicesReachable', status, reason, message: 'so', lastTransitionTime: '2026-01-01T00:00:00Z' },
+      ],
+    });
+    await setStatus(reach('False', 'IngressAway'));
+    const unreached = { standing: 'failed', taking: { state: 'Synced', message: 'IngressAway: so' } };
+    await vi.waitFor(() => expect(peer()).toMatchObject(unreached), wait);
+    await setStatus(reach('Unknown', 'XdsSilent'));
+    await vi.waitFor(() => expect(peer()?.standing).toBe('unknown'), wait);
+    await setStatus(reach('True', 'Reachable'));
+    await vi.waitFor(() => expect(peer()?.standing).toBe('ok'), wait);
     const refusals = [{ id: 'db', reason: 'SAN outside acme.example' }];
     const notes = [{ id: 'web', note: 'name is taken' }];
     await setStatus({ consumer: { refused: 1, refusals }, owner: { state: 'Synced', notes } });

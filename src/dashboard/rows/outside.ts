@@ -2,8 +2,10 @@
 
 import type { MeshExternalService } from '../../external/kinds/mesh-external-service.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
-import { keyOf } from '../../kube/objects/object.ts';
+import { type Condition, keyOf } from '../../kube/objects/object.ts';
+import { reachProblem } from '../../peering/explain/explain.ts';
 import { type Peer, type PeerOwnerStatus, type PeerSideStatus, peerDefaults } from '../../peering/kinds/peer.ts';
+import { reachableCondition, servedCondition } from '../../peering/rules/reach.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
 import { differenceAnnotation } from '../homes/kinds.ts';
 import type { ExternalRow, PeerRow, PeerServiceRow, PeerSideRow, Standing } from '../wire/rows.ts';
@@ -19,31 +21,37 @@ export function peerRows(watch: HomeWatch): PeerRow[] {
       cluster,
       name: peer.metadata.name,
       standing: watch.isCurrent() ? standingOf(peer) : 'stale',
-      taking: sideOf(peer, peer.status?.consumer),
-      giving: sideOf(peer, peer.status?.owner),
-      services: servicesOf(watch, peer.metadata.name),
+      taking: sideOf(peer, peer.status?.consumer, reachProblem(peer, reachableCondition)),
+      giving: sideOf(peer, peer.status?.owner, reachProblem(peer, servedCondition)),
+      services: servicesOf(watch, peer),
       differences: differencesOf(watch, peer.metadata.name),
     };
   });
 }
 
-function standingOf({ status }: Peer): Standing {
+function standingOf(peer: Peer): Standing {
+  const { status } = peer;
   const states = [status?.consumer?.state, status?.owner?.state];
-  if (states.includes('Refused')) return 'failed';
+  const reach = [reachProblem(peer, reachableCondition), reachProblem(peer, servedCondition)];
+  if (states.includes('Refused') || reach.some((one) => one?.status === 'False')) return 'failed';
   if (states.includes('Stale') || states.includes('Connecting')) return 'stale';
   const refused = (status?.consumer?.refused ?? 0) + (status?.owner?.refused ?? 0);
   if (refused > 0) return 'conflict';
-  return states.every((state) => state === undefined) ? 'unknown' : 'ok';
+  return states.every((state) => state === undefined) || reach.some((one) => one !== undefined) ? 'unknown' : 'ok';
 }
 
-function sideOf({ spec }: Peer, side: (PeerSideStatus & PeerOwnerStatus) | undefined): PeerSideRow | undefined {
+function sideOf(
+  { spec }: Peer,
+  side: (PeerSideStatus & PeerOwnerStatus) | undefined,
+  notCarried: Condition | undefined,
+): PeerSideRow | undefined {
   if (side === undefined) return undefined;
   const contactMs = Date.parse(side.lastContact ?? '');
   const away = (side as { awaySeconds?: number }).awaySeconds;
   const retention = spec.retentionSeconds ?? peerDefaults.retentionSeconds;
   return {
     state: side.state ?? 'Idle',
-    message: side.message ?? '',
+    message: side.message || (notCarried === undefined ? '' : `${notCarried.reason}: ${notCarried.message}`),
     services: side.services ?? 0,
     refused: side.refused ?? 0,
     lag: side.lag ?? 0,
@@ -55,14 +63,15 @@ function sideOf({ spec }: Peer, side: (PeerSideStatus & PeerOwnerStatus) | undef
   };
 }
 
-function servicesOf({ member }: HomeWatch, peer: string): PeerServiceRow[] {
+function servicesOf({ member }: HomeWatch, peer: Peer): PeerServiceRow[] {
+  const active = reachProblem(peer, reachableCondition)?.reason ?? 'Active';
   return (member?.peerServices.values() ?? [])
-    .filter(({ spec }) => spec.peer === peer)
+    .filter(({ spec }) => spec.peer === peer.metadata.name)
     .slice(0, servicesShownMax)
     .map(({ metadata, spec, status }) => ({
       name: spec.name ?? metadata.name,
       hostname: status?.hostnames?.[0] ?? spec.fqdn ?? '',
-      state: status?.state ?? 'Active',
+      state: status?.state === undefined || status.state === 'Active' ? active : status.state,
     }));
 }
 

@@ -2,11 +2,12 @@
 
 import { formatElapsed } from '../../base/text/elapsed.ts';
 import { keyOf } from '../../kube/objects/object.ts';
-import { signOfLifeMsMax } from '../../peering/explain/explain.ts';
+import { reachProblem, signOfLifeMsMax } from '../../peering/explain/explain.ts';
 import type { Peer, PeerSideStatus } from '../../peering/kinds/peer.ts';
 import { exportsService } from '../../peering/kinds/peer-export.ts';
+import { reachableCondition, servedCondition } from '../../peering/rules/reach.ts';
 import type { Checks, Found } from '../diagnosis.ts';
-import { type ClusterFacts, need } from '../facts.ts';
+import { type ClusterFacts, hasHad, need } from '../facts.ts';
 import { silentParts } from './clusterset.ts';
 
 export const peeringChecks: Checks = {
@@ -44,7 +45,26 @@ export const peeringChecks: Checks = {
       return [{ subject: `Peer ${keyOf(peer)}`, message, since: side.lastContact }];
     }),
   PTL0604: (facts) => [...nothingSelected(facts), ...unknownPeers(facts)],
+  PTL0605: (facts) => notCarried(facts, reachableCondition),
+  PTL0606: (facts) => notCarried(facts, servedCondition),
 };
+
+function notCarried(facts: ClusterFacts, type: Parameters<typeof reachProblem>[1]): Found[] {
+  return need(facts.peers).flatMap((peer): Found[] => {
+    const problem = peer.spec.suspended ? undefined : reachProblem(peer, type);
+    if (problem === undefined || problem.reason === 'Pending') return [];
+    const isTheirs = type === reachableCondition && problem.reason === 'IngressAway';
+    const isMild = problem.status === 'Unknown' || !(isTheirs || hasHad(facts, 'xds'));
+    return [
+      {
+        subject: `Peer ${keyOf(peer)}`,
+        message: `${problem.reason}: ${problem.message}`,
+        since: problem.lastTransitionTime,
+        ...(isMild ? { severity: 'warning' as const } : {}),
+      },
+    ];
+  });
+}
 
 function sidesOf({ status }: Peer): [string, PeerSideStatus][] {
   const sides: [string, PeerSideStatus | undefined][] = [

@@ -6,7 +6,7 @@ import type { MeshExternalService } from '../../external/kinds/mesh-external-ser
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type Condition, type KubernetesObject, keyOf } from '../../kube/objects/object.ts';
 import type { Checks, Found } from '../diagnosis.ts';
-import { type ClusterFacts, each, need } from '../facts.ts';
+import { type ClusterFacts, each, hasHad, need } from '../facts.ts';
 import { silentParts } from './clusterset.ts';
 import { namedTogether } from './named-together.ts';
 
@@ -67,8 +67,4 @@ function byCause<T extends KubernetesObject>(kind: string, objects: readonly T[]
     const severity = isMild ? { severity: 'warning' as const } : {};
     return { subject, message: `${prefix}${message}`, since: times[0], ...severity };
   });
-}
-
-function hasHad({ parts }: ClusterFacts, name: string): boolean {
-  return 'value' in parts && parts.value.some(({ part }) => part === name);
 }

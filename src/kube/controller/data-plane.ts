@@ -28,8 +28,8 @@ export interface DataPlaneWatch {
 const lookMs = 5000;
 /** Leases are renewed all the time: those of many nodes are looked at together. */
 const soonMs = 500;
-/** Longer than a part takes to renew its Lease when the home is back. */
-const endedMs = 12_000;
+/** As long as a part takes to renew its Lease when the home is back. */
+const endedMs = 10_000;
 
 export function watchDataPlane(options: DataPlaneWatchOptions): DataPlaneWatch {
   const { client, world, log, namespace, roles, onChange } = options;

@@ -87,6 +87,7 @@ async function startDemoPeering(deps: DemoDeps, home: Client, mesh: DemoPeering)
     own: { zones: ['cluster.local', 'clusterset.local', 'peers.local'], ranges: [], hosts: [] },
     versions: ['v1alpha1', 'v1alpha2'],
     isReplicated: false,
+    ingressProbeMs: 6000,
   });
   parts.add(`${of}: peering`, () => role.stop());
   await addAdmin(deps, `peering-${of}`, (listen) => startPeeringAdmin({ listen, metrics, role }));

@@ -44,6 +44,7 @@ export async function runPeering(flags: PeeringFlags): Promise<void> {
       versions: parseVersions(flags.versions),
       addressRanges: flags.addressRange,
       isReplicated: flags.replicated === true,
+      ingressProbeMs: parseIngressProbe(flags.ingressProbe),
       ...filesOf(flags),
     });
     parts.add('peering', () => role.stop());
@@ -67,6 +68,11 @@ function parseIngress(text: string): { address: string; port: number } {
   if (ingress === undefined || ingress.port === 0)
     throw usageError(`--ingress ${text}: expected HOST:PORT, such as ingress.acme.example:15443`);
   return { address: ingress.host, port: ingress.port };
+}
+
+function parseIngressProbe(text: string): number {
+  if (!/^\d{1,4}$/.test(text)) throw usageError(`--ingress-probe ${text}: expected seconds, or 0 for never`);
+  return 1000 * Number(text);
 }
 
 function parseVersions(text: string): PeerVersion[] {

@@ -6,6 +6,7 @@ import { serveGrpc } from '../../base/grpc/transport-server.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import { Parts } from '../../base/parts.ts';
+import { probeTls } from '../../base/real/prober-tls.ts';
 import type { World } from '../../base/world.ts';
 import { certificateFacts } from '../../base/x509/certificates.ts';
 import { clusterSetDefaults } from '../../clusterset/kinds/cluster-set.ts';
@@ -42,6 +43,8 @@ export interface PeeringRoleOptions {
   readonly isReplicated: boolean;
   /** Ranges from which services of peers get an address of their own; none if empty, the clusterset's if left out. */
   readonly addressRanges?: readonly string[];
+  /** How often the ingresses of peers and our own are tried; never if left out. */
+  readonly ingressProbeMs?: number;
   readonly files?: { readonly certificate: string; readonly key: string; readonly bundle: string };
 }
 
@@ -84,6 +87,7 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
       isReplicated: options.isReplicated,
       serve: serveGrpc,
       dial,
+      ...(options.ingressProbeMs && { ingressProbe: { probe: probeTls, everyMs: options.ingressProbeMs } }),
     });
     started = peering;
     parts.add('peering', () => peering.stop());

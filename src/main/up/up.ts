@@ -132,6 +132,7 @@ async function startPeering(
     own: { zones: ownZones, ranges: [], hosts: [new URL(home.server).hostname, ...ownAddresses()] },
     versions: ['v1alpha1', 'v1alpha2'],
     isReplicated: false,
+    ingressProbeMs: 6000,
   });
   parts.add('peering', () => role.stop());
   const admin = await startPeeringAdmin({ listen: anyPort, metrics, role });

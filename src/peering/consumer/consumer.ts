@@ -9,6 +9,7 @@ import { formatTime, withConditions } from '../../kube/objects/conditions.ts';
 import { aliasOf, type PeerService, peerLabel, peerServiceType } from '../kinds/peer-service.ts';
 import { type LinkConfig, type LinkLimits, mayHold } from '../rules/link-config.ts';
 import { NameClaims } from '../rules/name-claims.ts';
+import type { IngressTarget } from '../rules/reach.ts';
 import type { ServeBack } from '../transport/served-back.ts';
 import { ConsumerLink, type LinkReport } from './consumer-link.ts';
 import { PeerServiceStore, type StoredService } from './peer-service-store.ts';
@@ -55,6 +56,9 @@ interface Entry {
 }
 
 const retryMs = 2000;
+/** Ingresses of one peer that are tried, and services that are looked through for them. */
+const ingressesMax = 4;
+const lookedMax = 1000;
 /** Services written late by any process outlive their peer by little more than this. */
 const sweepMs = 300_000;
 /** A selector has room for so many names; with more peers than that all services are looked at. */
@@ -155,6 +159,22 @@ export class Consumer {
 
   *reports(): Generator<LinkReport & { readonly peer: string }> {
     for (const [peer, { link }] of this.#entries) if (link !== undefined) yield { ...link.report(), peer };
+  }
+
+  /** Some of its ingresses, each with a service that is reached there; of many services the first are looked at. */
+  ingressesOf(name: string): IngressTarget[] {
+    const found = new Map<string, IngressTarget>();
+    let looked = 0;
+    for (const { spec, isQuarantined } of this.#entries.get(name)?.store.values() ?? []) {
+      looked += 1;
+      if (looked > lookedMax || found.size >= ingressesMax) break;
+      if (isQuarantined) continue;
+      for (const { address, port } of spec.endpoints ?? []) {
+        const key = `${address} ${port}`;
+        if (!found.has(key)) found.set(key, { address, port, serverName: spec.sni ?? spec.id });
+      }
+    }
+    return [...found.values()].slice(0, ingressesMax);
   }
 
   store(name: string): PeerServiceStore | undefined {

@@ -2,7 +2,15 @@ import { expect, test } from 'vitest';
 import type { Peer } from '../kinds/peer.ts';
 import { type PeerService, specHash, specHashAnnotation, specOf } from '../kinds/peer-service.ts';
 import { serviceOf } from '../testing/services.ts';
-import { describeDiff, describeDiffWithSent, describePeer, diffCatalogs, diffWithSent, sideHealth } from './explain.ts';
+import {
+  describeDiff,
+  describeDiffWithSent,
+  describePeer,
+  diffCatalogs,
+  diffWithSent,
+  sideHealth,
+  sideSummary,
+} from './explain.ts';
 
 const nowMs = Date.UTC(2026, 0, 1, 12);
 const at = (secondsAgo: number) => new Date(nowMs - secondsAgo * 1000).toISOString();
@@ -19,6 +27,25 @@ test('health: Synced with a recent sign of life -> healthy; an old one, or none 
   expect(sideHealth({ state: 'Refused', message: 'no certificate', lastContact: at(1) }, nowMs).text).toBe(
     'Refused: no certificate',
   );
+});
+
+test('status: the catalog is in step and nothing carries connections -> said beside both sides', () => {
+  const condition = (type: string, reason: string) => ({ type, status: 'False', reason, message: 'why' });
+  const side = { state: 'Synced', services: 1, lastContact: at(1) };
+  const peer = {
+    metadata: { name: 'acme' },
+    spec: { address: 'acme.example:8008', trust: { domain: 'acme.example' } },
+    status: {
+      ...{ consumer: side, owner: side },
+      conditions: [condition('ServicesReachable', 'IngressAway'), condition('IngressServed', 'IngressAway')],
+    },
+  } as unknown as Peer;
+  expect([sideSummary(peer, 'taking', nowMs), sideSummary(peer, 'giving', nowMs)]).toEqual([
+    'Synced, IngressAway',
+    'Synced, IngressAway',
+  ]);
+  const lines = describePeer(peer, nowMs).filter((line) => line.includes('not carried'));
+  expect(lines).toEqual(['          not carried: IngressAway: why', '          not carried: IngressAway: why']);
 });
 
 test('status: a peer -> what is taken and given, the mode in force, suspects, refusals with their reasons', () => {

@@ -1,5 +1,7 @@
 // Explains peers: the state of a peer, and the differences between owner and consumer. Pure.
 
+import { conditionOf } from '../../kube/objects/conditions.ts';
+import type { Condition } from '../../kube/objects/object.ts';
 import {
   isAccepted,
   type Peer,
@@ -9,6 +11,7 @@ import {
 } from '../kinds/peer.ts';
 import { type PeerService, type PeerServiceSpec, specHash, specHashAnnotation, specOf } from '../kinds/peer-service.ts';
 import type { SharedService } from '../kinds/shared-service.ts';
+import { reachableCondition, servedCondition } from '../rules/reach.ts';
 
 /** The peering process writes a sign of life every 30 s; one older than this says nothing about now. */
 export const signOfLifeMsMax = 90_000;
@@ -37,6 +40,28 @@ export function sideHealth(side: PeerSideStatus | undefined, nowMs: number): Sid
   return { isHealthy: side.state === 'Synced', text: `${side.state}${reason}` };
 }
 
+/** A condition of a Peer by which connections lead nowhere, or may. */
+export function reachProblem(
+  { status }: Pick<Peer, 'status'>,
+  type: typeof reachableCondition | typeof servedCondition,
+): Condition | undefined {
+  const condition = conditionOf(status?.conditions, type);
+  return condition === undefined || condition.status === 'True' ? undefined : condition;
+}
+
+/** The state of a side, with why connections of it lead nowhere. */
+export function sideSummary(peer: Peer, side: 'taking' | 'giving', nowMs: number): string {
+  const isTaking = side === 'taking';
+  const { text } = sideHealth(isTaking ? peer.status?.consumer : peer.status?.owner, nowMs);
+  const problem = reachProblem(peer, isTaking ? reachableCondition : servedCondition);
+  return problem === undefined ? text : `${text}, ${problem.reason}`;
+}
+
+function reachLines(peer: Peer, type: typeof reachableCondition | typeof servedCondition): string[] {
+  const problem = reachProblem(peer, type);
+  return problem === undefined ? [] : [`          not carried: ${problem.reason}: ${problem.message}`];
+}
+
 export function describePeer(peer: Peer, nowMs: number): string[] {
   const { spec, status } = peer;
   return [
@@ -44,10 +69,13 @@ export function describePeer(peer: Peer, nowMs: number): string[] {
     `address   ${spec.takeOverItsStream ? 'taken from over its own stream' : (spec.address ?? 'none: we only serve it')}`,
     `trust     ${spec.trust.domain}${spec.trust.identities?.length ? `, ${spec.trust.identities.join(', ')}` : ''}`,
     ...(spec.suspended ? ['suspended yes'] : []),
-    ...(spec.address === undefined && !spec.takeOverItsStream ? [] : sideLines('taking', status?.consumer, nowMs)),
+    ...(spec.address === undefined && !spec.takeOverItsStream
+      ? []
+      : [...sideLines('taking', status?.consumer, nowMs), ...reachLines(peer, reachableCondition)]),
     ...(status?.owner?.state === undefined
       ? ['giving    nothing reported: the peer has not called yet']
       : sideLines('giving', status.owner, nowMs)),
+    ...reachLines(peer, servedCondition),
   ];
 }
 

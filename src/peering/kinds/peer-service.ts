@@ -150,6 +150,8 @@ export interface PeerServiceReach {
   readonly state: PeerServiceState;
   readonly since?: string;
   readonly message?: string;
+  /** Why connections to it lead nowhere, as its Peer says. */
+  readonly notCarried?: { readonly reason: string; readonly message: string };
 }
 
 export function reachOf(service: PeerService): PeerServiceReach {

@@ -95,7 +95,7 @@ test('owner: a consumer refuses 1,500 services with 60 KB of reasons each -> mem
   expect(lines.join('').length).toBeLessThan(100_000);
   const findings = {
     ...{ peerExport, shares: catalog.sharesOf('shop/all'), report, offered: () => undefined },
-    ...{ isKnown: () => true, isServedElsewhere: () => false },
+    ...{ isKnown: () => true, isServedElsewhere: () => false, ingressProblem: '' },
   };
   const [standing] = exportStatus(findings).peers ?? [];
   expect(standing).toMatchObject({ state: 'Refused', message: expect.stringContaining('and 1490 more') });

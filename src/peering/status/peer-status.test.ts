@@ -99,7 +99,7 @@ test('export status: a PeerExport that selects no Service, its peer connected ->
   const report = { refusals: new Map(), notes: new Map(), isPending: () => false } as unknown as ConsumerReport;
   const found = exportStatus({
     ...{ peerExport, shares: [], report: () => report, offered: () => undefined },
-    ...{ isKnown: () => true, isServedElsewhere: () => false },
+    ...{ isKnown: () => true, isServedElsewhere: () => false, ingressProblem: '' },
   });
   expect(found).toMatchObject({
     reason: 'NothingSelected',

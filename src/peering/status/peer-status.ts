@@ -107,6 +107,8 @@ export interface ExportFindings {
   readonly isKnown: (peer: string) => boolean;
   /** Another replica serves it, and writes how it stands with it. */
   readonly isServedElsewhere: (peer: string) => boolean;
+  /** Why no peer can connect to its services; empty if that is not so. */
+  readonly ingressProblem: string;
 }
 
 const reasonsShownMax = 10;
@@ -121,21 +123,22 @@ export function exportStatus(findings: ExportFindings): Pick<PeerExportStatus, '
   const wrong = shares.filter((share) => share.wrong !== '').map(({ service, wrong }) => `${service.name}: ${wrong}`);
   const peers = findings.peerExport.spec.peers.map((peer) => peerStanding(peer, shares, findings));
   const unknown = findings.peerExport.spec.peers.filter((peer) => !findings.isKnown(peer));
-  const [reason, reasons] = whyNotOffered(wrong, unknown, shares.length);
+  const [reason, reasons] = whyNotOffered(wrong, unknown, shares.length, findings.ingressProblem);
   return { services: shares.length, peers, reason, wrong: reasons.slice(0, reasonsShownMax).map(cutLine) };
 }
 
-export type ExportReason = 'Offered' | 'Invalid' | 'UnknownPeer' | 'NothingSelected';
+export type ExportReason = 'Offered' | 'IngressAway' | 'Invalid' | 'UnknownPeer' | 'NothingSelected';
 
 function whyNotOffered(
   wrong: readonly string[],
   unknown: readonly string[],
   count: number,
+  ingressProblem: string,
 ): [ExportReason, readonly string[]] {
   if (wrong.length > 0) return ['Invalid', wrong];
   if (unknown.length > 0) return ['UnknownPeer', unknown.map((peer) => `there is no Peer ${peer}`)];
   if (count === 0) return ['NothingSelected', ['it selects no Service of its namespace']];
-  return ['Offered', []];
+  return ingressProblem === '' ? ['Offered', []] : ['IngressAway', [ingressProblem]];
 }
 
 function peerStanding(peer: string, shares: readonly Share[], findings: ExportFindings) {

@@ -6,9 +6,9 @@ import { errorText, type Log } from '../../base/log.ts';
 import { createQueue, type Queue } from '../../base/queue.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { isNotFound } from '../../kube/objects/api-error.ts';
-import { formatTime, withConditions } from '../../kube/objects/conditions.ts';
-import { type PeerConsumerStatus, type PeerOwnerStatus, peerType } from '../kinds/peer.ts';
+import { isConflict, isNotFound } from '../../kube/objects/api-error.ts';
+import { formatTime, type WantedCondition, withConditions } from '../../kube/objects/conditions.ts';
+import { type Peer, type PeerConsumerStatus, type PeerOwnerStatus, peerType } from '../kinds/peer.ts';
 import { type PeerExport, peerExportType } from '../kinds/peer-export.ts';
 import { type ExportFindings, exportStatus } from './peer-status.ts';
 
@@ -19,6 +19,8 @@ export interface StatusWriterOptions {
   readonly namespace: string;
   /** Only the sides that this process knows of. Undefined if there is no such peer. */
   readonly peerStatus: (peer: string) => WrittenStatus | undefined;
+  /** The Peer as the home has it. */
+  readonly peer: (peer: string) => Peer | undefined;
   readonly exportsTo: (peer: string) => Iterable<string>;
   readonly exportFindings: (exportKey: string) => ExportFindings | undefined;
 }
@@ -27,6 +29,8 @@ export interface StatusWriterOptions {
 export interface WrittenStatus {
   readonly owner?: PeerOwnerStatus;
   readonly consumer?: PeerConsumerStatus | null;
+  /** Beside those of other writers. */
+  readonly conditions?: readonly WantedCondition[];
 }
 
 const settleMs = 300;
@@ -75,12 +79,33 @@ export class StatusWriter {
       this.#written.delete(peer);
       return undefined;
     }
-    if (!isSameJson(status, this.#written.get(peer)))
-      await this.#patch(peerType, { namespace: this.#options.namespace, name: peer }, status);
+    if (!isSameJson(status, this.#written.get(peer))) {
+      const { conditions = [], ...sides } = status;
+      const news = this.#newConditions(peer, conditions);
+      const ref = { namespace: this.#options.namespace, name: peer };
+      try {
+        await this.#patch(peerType, ref, { ...sides, ...news?.status }, news?.metadata);
+      } catch (error) {
+        // Somebody else wrote conditions, or our copy is a moment behind.
+        if (news !== undefined && isConflict(error)) return { requeueAfterMs: exportSettleMs };
+        throw error;
+      }
+    }
     if (!isSameJson(status.owner, this.#written.get(peer)?.owner))
       for (const key of this.#options.exportsTo(peer)) this.exportChanged(key);
     this.#written.set(peer, status);
     return { requeueAfterMs: signOfLifeMs };
+  }
+
+  /** A merge patch replaces the whole list: it must be the one that was read. */
+  #newConditions(name: string, wanted: readonly WantedCondition[]) {
+    const peer = this.#options.peer(name);
+    if (peer === undefined || wanted.length === 0) return undefined;
+    const { generation: observedGeneration, resourceVersion } = peer.metadata;
+    const now = formatTime(this.#options.world.clock.wallMs());
+    const conditions = withConditions(peer.status?.conditions, wanted, { now, observedGeneration });
+    if (conditions === peer.status?.conditions) return undefined;
+    return { metadata: { resourceVersion }, status: { conditions } };
   }
 
   async #writeExport(key: string): Promise<undefined> {
@@ -103,10 +128,15 @@ export class StatusWriter {
     await this.#patch(peerExportType, metadata as PeerExport['metadata'], status);
   }
 
-  async #patch(type: typeof peerType, ref: { namespace?: string; name: string }, status: object): Promise<void> {
+  async #patch(
+    type: typeof peerType,
+    ref: { namespace?: string; name: string },
+    status: object,
+    metadata?: object,
+  ): Promise<void> {
     try {
       const { namespace, name } = ref;
-      const patch = { kind: 'merge' as const, body: { status } };
+      const patch = { kind: 'merge' as const, body: { ...(metadata && { metadata }), status } };
       await this.#options.client.patch(type, { namespace, name }, patch, { subresource: 'status' });
     } catch (error) {
       if (!isNotFound(error)) throw error;

@@ -80,11 +80,18 @@ function partOf({ metadata }: Lease): string {
 }
 
 /** Why connections that need a sidecar are not carried, as a condition; undefined if they are. */
-export function notCarriedBy(plane: DataPlane): Omit<WantedCondition, 'type'> | undefined {
+export function notCarriedBy(
+  plane: DataPlane,
+  resolves = 'its name resolves',
+): Omit<WantedCondition, 'type'> | undefined {
   if (plane.kind === 'unknown') return { status: 'Unknown', reason: 'Pending', message: notListed };
   if (plane.kind === 'away') return { status: 'Unknown', reason: 'XdsSilent', message: silent };
   if (plane.kind === 'none')
-    return { status: 'False', reason: 'NotProgrammed', message: plane.hasServer ? noEnvoy : noServer };
+    return {
+      status: 'False',
+      reason: 'NotProgrammed',
+      message: `${resolves} and nothing answers there: ${plane.hasServer ? noEnvoy : noServer}`,
+    };
   if (!plane.isRedirected) return { status: 'Unknown', reason: 'NotRedirected', message: notRedirected };
   return undefined;
 }
@@ -93,8 +100,8 @@ const notListed = 'not known yet whether an Envoy runs here';
 const silent =
   'no portolan xds has reported lately: an Envoy that runs goes on with its last configuration, and changes do not reach it';
 const noEnvoy =
-  'its name resolves and nothing answers there: portolan xds runs here, and no Envoy of role sidecar has taken its configuration; start one on each node (portolan xds bootstrap --role sidecar, or envoy.enabled of the chart)';
+  'portolan xds runs here, and no Envoy of role sidecar has taken its configuration; start one on each node (portolan xds bootstrap --role sidecar, or envoy.enabled of the chart)';
 const noServer =
-  'its name resolves and nothing answers there: no Envoy in this cluster has its configuration, because no portolan xds runs here; start one with an Envoy on each node (portolan up --envoy, or xds.enabled and envoy.enabled of the chart)';
+  'no Envoy in this cluster has the configuration, because no portolan xds runs here; start one with an Envoy on each node (portolan up --envoy, or xds.enabled and envoy.enabled of the chart)';
 const notRedirected =
   'an Envoy has its configuration, and no portolan proxy reports that it sends connections there; start portolan proxy with --envoy on each node, unless something else redirects them';
