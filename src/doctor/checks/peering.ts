@@ -53,8 +53,7 @@ function notCarried(facts: ClusterFacts, type: Parameters<typeof reachProblem>[1
   return need(facts.peers).flatMap((peer): Found[] => {
     const problem = peer.spec.suspended ? undefined : reachProblem(peer, type);
     if (problem === undefined || problem.reason === 'Pending') return [];
-    const isTheirs = type === reachableCondition && problem.reason === 'IngressAway';
-    const isMild = problem.status === 'Unknown' || !(isTheirs || hasHad(facts, 'xds'));
+    const isMild = problem.status === 'Unknown' || !hasHad(facts, 'xds');
     return [
       {
         subject: `Peer ${keyOf(peer)}`,
