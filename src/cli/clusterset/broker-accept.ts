@@ -4,7 +4,7 @@
 import type { Command } from 'commander';
 import { type IpRange, parseRange } from '../../base/net/ip.ts';
 import { type KnownMember, readMembers } from '../../clusterset/explain/broker-state.ts';
-import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
+import { type Cluster, type ClusterSpec, clusterType } from '../../clusterset/kinds/cluster.ts';
 import { endpointShardType } from '../../clusterset/kinds/endpoint-shard.ts';
 import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
 import { refusal } from '../../clusterset/rules/endpoint-address.ts';
@@ -15,12 +15,15 @@ import { manifest } from '../../kube/objects/manifest.ts';
 import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, type HomeFlags, withHome } from '../with-home.ts';
 import { parseRanges } from './broker-init.ts';
+import { gatewayLines, networkFor, networkSpec } from './networks.ts';
 
 interface AcceptFlags extends HomeFlags, WaitFlags {
   readonly clusterset: string;
   /** True: in place of the present ones; false: not at all. */
   readonly ranges?: boolean;
   readonly allowedRange?: string[];
+  readonly network?: string;
+  readonly gatewayRange?: string[];
 }
 
 interface AcceptRequest {
@@ -28,6 +31,8 @@ interface AcceptRequest {
   readonly id: string;
   readonly ranges: 'if none' | 'replace' | 'leave';
   readonly further: readonly string[];
+  /** In place of what the member reported. */
+  readonly network?: Pick<ClusterSpec, 'network' | 'gatewayRanges'>;
 }
 
 const shownMax = 5;
@@ -35,16 +40,21 @@ const shownMax = 5;
 export function addBrokerAcceptCommand(broker: Command, deps: ClusterSetDeps): void {
   const command = broker
     .command('accept')
-    .description('approve the region, zone and ranges that a member reported')
+    .description('approve the region, zone, network, gateways and ranges that a member reported')
     .argument('<cluster-id>', 'a cluster that has joined')
     .option('--clusterset <name>', 'the set it is a member of', defaultClusterSet)
     .option('--ranges', 'approve its ranges also in place of those it has, and whatever it has published')
     .option('--no-ranges', 'leave the ranges of its endpoints as they are')
-    .option('--allowed-range <cidr...>', 'further ranges of the cluster, such as those of its load balancers');
+    .option('--allowed-range <cidr...>', 'further ranges of the cluster, such as those of its load balancers')
+    .option('--network <name>', 'network of the cluster, in place of the one it reported')
+    .option(
+      '--gateway-range <cidr...>',
+      'addresses that its gateways may have (default: those it reported, if it has none yet)',
+    );
   addWaitOptions(addHomeOptions(command), 'the broker has it').action(async (id: string, flags: AcceptFlags) => {
     const ranges = flags.ranges === undefined ? 'if none' : flags.ranges ? 'replace' : 'leave';
     const further = parseRanges('--allowed-range', flags.allowedRange ?? []);
-    const request: AcceptRequest = { id, clusterset: flags.clusterset, ranges, further };
+    const request: AcceptRequest = { id, clusterset: flags.clusterset, ranges, further, network: networkSpec(flags) };
     await withHome(deps, flags, async ({ client }) => {
       for (const line of await brokerAccept(client, request)) deps.print(line);
       await waitIfAsked(deps, flags, { what: `broker accept ${id}`, look: () => lookAccepted(client, request) });
@@ -75,17 +85,19 @@ async function brokerAccept(client: Client, request: AcceptRequest): Promise<str
   // Further ranges beside those that it has take nothing away.
   const isNew = (member.cluster.spec.allowedRanges ?? []).length === 0 && request.ranges !== 'replace';
   if (allowedRanges !== undefined && isNew) await refuseOutside(client, member, allowedRanges);
+  const network = await networkFor(client, { clusterset, member, members, given: request.network ?? {} });
   const spec = {
     ...member.cluster.spec,
     ...(region === '' ? {} : { region }),
     ...(zone === '' ? {} : { zone }),
     ...(allowedRanges === undefined ? {} : { allowedRanges }),
+    ...network,
   };
   const wanted = manifest(clusterType, { name: id, namespace: clusterset }, { spec });
   const { object, outcome } = await install<Cluster>(client, wanted);
   const { region: r = '-', zone: z = '-', allowedRanges: now = [] } = object.spec;
   const line = `cluster ${id}: region ${r}, zone ${z}, ranges ${now.join(', ') || 'any'} (${outcome})`;
-  return note === undefined ? [line] : [line, note];
+  return [line, ...(note === undefined ? [] : [note]), ...gatewayLines(object, members)];
 }
 
 /** The ranges to write, if any, and a word on those that are not written. */

@@ -28,6 +28,7 @@ import {
   memberNamespace,
   membersNamespace,
 } from '../../clusterset/rules/broker-layout.ts';
+import { networkOf } from '../../clusterset/rules/networks/reach.ts';
 import { findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
 import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import { requestToken } from '../../kube/client/account-token.ts';
@@ -42,12 +43,15 @@ import { checkedServer, warnIfLoopback } from '../reachable.ts';
 import { addWaitOptions, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, findHomeOf, type HomeFlags } from '../with-home.ts';
 import { parseRanges } from './broker-init.ts';
+import { networkSpec, refuseOlder } from './networks.ts';
 import { untilQuotaCounted } from './quota-counted.ts';
 
 interface TokenFlags extends HomeFlags, WaitFlags {
   readonly clusterset: string;
   readonly region?: string;
   readonly zone?: string;
+  readonly network?: string;
+  readonly gatewayRange?: string[];
   readonly allowedRange?: string[];
   readonly mayExport?: string[];
   readonly server?: string;
@@ -63,6 +67,8 @@ export function addBrokerTokenCommand(broker: Command, deps: ClusterSetDeps): vo
     .option('--clusterset <name>', 'the set to join', defaultClusterSet)
     .option('--region <name>', 'region of the cluster')
     .option('--zone <name>', 'zone of the cluster')
+    .option('--network <name>', 'network of the cluster (default: the one of all clusters that name none)')
+    .option('--gateway-range <cidr...>', 'addresses that its gateways may have, as other networks reach them')
     .option('--allowed-range <cidr...>', 'the only addresses its endpoints and services may have (default: any)')
     .option('--may-export <pattern...>', 'the only services it may export: NAMESPACE or NAMESPACE/NAME, * for any text')
     .option('--server <url>', "the broker's address as the cluster reaches it (default: that of the kubeconfig)")
@@ -132,6 +138,7 @@ function parseFlags(id: string, flags: TokenFlags): Omit<TokenRequest, 'client' 
     spec: {
       region: flags.region,
       zone: flags.zone,
+      ...networkSpec(flags),
       ...(flags.allowedRange === undefined
         ? {}
         : { allowedRanges: parseRanges('--allowed-range', flags.allowedRange) }),
@@ -193,7 +200,11 @@ async function refuse(request: TokenRequest): Promise<ClusterSet> {
   const own = (request.spec.allowedRanges ?? []).map(
     (cidr): NamedRange => ({ cidr, whose: `allowed addresses of cluster ${id}`, kind: 'allowed' }),
   );
-  const others = knownRanges(set, await readMembers(client, clusterset), id);
+  const members = await readMembers(client, clusterset);
+  const present = members.find((one) => one.id === id)?.cluster;
+  const network = request.spec.network ?? networkOf(present);
+  if (network !== networkOf(present)) await refuseOlder(client, { set, members, network });
+  const others = knownRanges(set, members, { except: id, network });
   const problems = findOverlaps({ own, others, areServicesPublished: areServicesPublished(set) });
   if (problems.length > 0) throw new Error(`cluster ${id}: ${problems.join('; ')}; give other ranges`);
   return set;

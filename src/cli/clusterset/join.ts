@@ -30,6 +30,7 @@ import {
   memberLeaseName,
   membersNamespace,
 } from '../../clusterset/rules/broker-layout.ts';
+import { networkOf } from '../../clusterset/rules/networks/reach.ts';
 import { findOutside, findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
 import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import { requestToken } from '../../kube/client/account-token.ts';
@@ -63,6 +64,7 @@ import {
 } from '../with-home.ts';
 import { parseRanges } from './broker-init.ts';
 import { brokerToken } from './broker-token.ts';
+import { checkedGateways, gatewaysObject, networkLines, networkSpec, refuseOtherNetwork } from './networks.ts';
 import { findPodRanges, findServiceRanges } from './own-ranges.ts';
 import { untilQuotaCounted } from './quota-counted.ts';
 
@@ -72,6 +74,8 @@ export interface JoinFlags extends HomeFlags, ValueFlags, WaitFlags {
   readonly tokenFile?: string;
   readonly region?: string;
   readonly zone?: string;
+  readonly network?: string;
+  readonly gateway?: string[];
   readonly podCidr?: string[];
   readonly serviceCidr?: string[];
   readonly brokerKubeconfig?: string;
@@ -86,6 +90,11 @@ export function addJoinCommand(program: Command, deps: ClusterSetDeps): void {
     .option('--cluster-id <id>', 'NAME or NAME.CONTEXT; must match the token')
     .option('--region <name>', 'region of this cluster')
     .option('--zone <name>', 'zone of this cluster')
+    .option('--network <name>', 'network of this cluster: clusters of other networks reach it through its gateways')
+    .option(
+      '--gateway <address:port...>',
+      'where other networks reach its gateways (default: those of its LoadBalancer Service)',
+    )
     .option(
       '--pod-cidr <cidr...>',
       'ranges of its pods, which may not overlap with other clusters (default: those of its nodes)',
@@ -155,6 +164,8 @@ export interface JoinRequest {
   readonly token: JoinToken;
   readonly claims: Omit<MemberRecord, 'homeUid' | 'joinedAt'>;
   readonly lifetimeMs: number;
+  /** Where other networks reach its gateways, as given; those of an earlier join stay if absent. */
+  readonly gateways?: string;
   /** Which of the claims were found at home, not given. */
   readonly found?: { readonly arePods: boolean; readonly areServices: boolean };
 }
@@ -181,6 +192,7 @@ async function requestOf(
     claims: {
       region: flags.region ?? '',
       zone: flags.zone ?? '',
+      ...networkSpec({ network: flags.network }),
       podRanges: flags.podCidr === undefined ? await findPodRanges(home) : parseRanges('--pod-cidr', flags.podCidr),
       serviceRanges:
         flags.serviceCidr === undefined
@@ -188,6 +200,7 @@ async function requestOf(
           : parseRanges('--service-cidr', flags.serviceCidr),
     },
     lifetimeMs: Number(flags.tokenHours) * 3_600_000,
+    ...(flags.gateway === undefined ? {} : { gateways: checkedGateways(flags.gateway) }),
     found: { arePods: flags.podCidr === undefined, areServices: flags.serviceCidr === undefined },
   };
 }
@@ -203,7 +216,7 @@ async function tokenAsAdmin(deps: ClusterSetDeps, home: Client, flags: JoinFlags
   const access = await findHome({ host: deps.host, clock: deps.world.clock, kubeconfig: brokerKubeconfig });
   const client = createClient(deps.world.network.http(access), { world: deps.world, userAgent: 'portolan-cli' });
   try {
-    const spec = { region, zone };
+    const spec = { region, zone, ...networkSpec({ network: flags.network }) };
     const isRenewal = (await findMembership(home)) !== undefined;
     const lifetimeMs = 600_000;
     return parseJoinToken(await brokerToken({ client, access, clusterset, id, spec, lifetimeMs, isRenewal }));
@@ -302,7 +315,8 @@ async function refuseAtBroker(broker: Client, { home, token, claims, found }: Jo
     );
   }
   const members = await readMembers(broker, clusterset);
-  const others = knownRanges(set, members, id);
+  refuseOtherNetwork(cluster, claims.network);
+  const others = knownRanges(set, members, { except: id, network: networkOf(cluster) });
   const problems = findOverlaps({ own, others, areServicesPublished: areServicesPublished(set) });
   if (problems.length > 0) {
     throw new Error(`cluster ${id} cannot join clusterset ${clusterset}: ${problems.join('; ')}; change one of them`);
@@ -311,6 +325,7 @@ async function refuseAtBroker(broker: Client, { home, token, claims, found }: Jo
     ...foundLines(claims, found),
     ...uncheckedLines(members.filter((member) => member.id !== id)),
     ...unconfirmedLines(cluster, claims),
+    ...networkLines(cluster, claims.network),
   ];
 }
 
@@ -372,6 +387,7 @@ async function enter(deps: ClusterSetDeps, request: JoinRequest, broker: Client)
     ...{ world: deps.world, client: home, namespace: systemNamespace },
     ...{ name: resolverAuthoritySecret, commonName: resolverAuthorityName },
   });
+  if (request.gateways !== undefined) await install(home, gatewaysObject(request.gateways));
   for (const property of clusterProperties(token)) {
     if ((await findProperty(home, property.object.metadata.name)) === undefined) await install(home, property);
   }

@@ -36,6 +36,7 @@ import { timesFor } from '../rules/leases/heartbeat-rate.ts';
 import { type JudgingRules, judgingRules } from '../rules/leases/judging.ts';
 import { trustAnnotations } from '../rules/leases/trusted-authorities.ts';
 import { localityOf } from '../rules/locality.ts';
+import { featureAnnotations } from '../rules/networks/known-by.ts';
 import { listenerPortsIn } from '../rules/networks/networks.ts';
 import { hasAddressIn } from '../rules/set-ground.ts';
 import { measureAgent } from './agent-metrics.ts';
@@ -144,6 +145,7 @@ export function createAgent(options: AgentOptions): Agent {
     annotations: (present) => ({
       ...placementProblems.annotations(present),
       ...trustAnnotations(options.trustedAuthorities),
+      ...featureAnnotations(),
       ...restoredAnnotations(restoredMs, world.clock.wallMs()),
     }),
     onVerdict: (clusterId) => {

@@ -12,6 +12,8 @@ import { type ClusterSet, clusterSetDefaults, clusterSetType } from '../kinds/cl
 import { readMemberLease } from '../members/read-lease.ts';
 import { type MemberRecord, readMemberRecord } from '../membership/member-record.ts';
 import { memberRecordName } from '../rules/broker-layout.ts';
+import { knowsNetworks } from '../rules/networks/known-by.ts';
+import { networkOf } from '../rules/networks/reach.ts';
 import type { NamedRange } from '../rules/range-overlap.ts';
 
 export interface KnownMember {
@@ -72,9 +74,26 @@ export function readLease(
   });
 }
 
-/** All ranges of the set and of its members but one. */
-export function knownRanges(set: ClusterSet, members: readonly KnownMember[], except: string): NamedRange[] {
-  return [...virtualRanges(set), ...members.filter(({ id }) => id !== except).flatMap(memberRanges)];
+/** The ranges of the set, and those of its members that a cluster of this network would meet. Networks may overlap. */
+export function knownRanges(
+  set: ClusterSet,
+  members: readonly KnownMember[],
+  { except, network }: { readonly except: string; readonly network: string },
+): NamedRange[] {
+  const others = members.filter(({ id, cluster }) => id !== except && networkOf(cluster) === network);
+  return [...virtualRanges(set), ...others.flatMap(memberRanges)];
+}
+
+/** Ids of members whose agents run and know no networks: with one of them, no cluster may be in a network of its own. */
+export async function membersWithoutNetworks(
+  client: Client,
+  set: ClusterSet,
+  members: readonly KnownMember[],
+): Promise<string[]> {
+  const leases = await Promise.all(
+    members.map(({ cluster }) => readLease(client, { set, namespace: cluster.spec.namespace })),
+  );
+  return members.filter((_, index) => leases[index] !== undefined && !knowsNetworks(leases[index])).map(({ id }) => id);
 }
 
 export function virtualRanges(set: ClusterSet): NamedRange[] {

@@ -12,6 +12,8 @@ export interface MemberRecord {
   readonly joinedAt: string;
   readonly region: string;
   readonly zone: string;
+  /** Empty or absent if it named none. */
+  readonly network?: string;
   readonly podRanges: readonly string[];
   readonly serviceRanges: readonly string[];
 }
@@ -22,6 +24,7 @@ export function memberRecord(namespace: string, record: MemberRecord): Manifest<
     'joined-at': record.joinedAt,
     region: record.region,
     zone: record.zone,
+    ...(record.network ? { network: record.network } : {}),
     'pod-ranges': record.podRanges.join(','),
     'service-ranges': record.serviceRanges.join(','),
   };
@@ -34,6 +37,7 @@ export function readMemberRecord({ data = {} }: ConfigMap): MemberRecord {
     joinedAt: data['joined-at'] ?? '',
     region: data['region'] ?? '',
     zone: data['zone'] ?? '',
+    ...(data['network'] ? { network: data['network'] } : {}),
     podRanges: listOf(data['pod-ranges']),
     serviceRanges: listOf(data['service-ranges']),
   };

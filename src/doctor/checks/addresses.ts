@@ -5,6 +5,7 @@ import { addressConflict } from '../../addresses/address-conflict.ts';
 import { canonicalAddress, ownerKey } from '../../addresses/claim.ts';
 import { type IpRange, isInRange, parseIp, parseRange } from '../../base/net/ip.ts';
 import { areServicesPublished, type KnownMember, virtualRanges } from '../../clusterset/explain/broker-state.ts';
+import { networkOf } from '../../clusterset/rules/networks/reach.ts';
 import { findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import type { Checks } from '../diagnosis.ts';
@@ -17,9 +18,11 @@ export const addressChecks: Checks = {
     const set = needSet(facts)?.state;
     if (set === undefined) return [];
     const ranges = set.members.map(rangesSeen);
+    const networks = set.members.map(({ cluster }) => networkOf(cluster));
     const areShown = areServicesPublished(set.set);
     return ranges.flatMap((own, index) => {
-      const others = [...virtualRanges(set.set), ...ranges.slice(index + 1).flat()];
+      const met = ranges.filter((_, other) => other > index && networks[other] === networks[index]);
+      const others = [...virtualRanges(set.set), ...met.flat()];
       const subject = `cluster ${set.members[index]?.id}`;
       const problems = findOverlaps({ own, others, areServicesPublished: areShown });
       return problems.map((message) => ({ subject, message }));

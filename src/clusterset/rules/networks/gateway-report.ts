@@ -53,7 +53,7 @@ export function readGatewayReport({ data }: Pick<ConfigMap, 'data'>): GatewayRep
 }
 
 /** `ADDRESS:PORT` with an IP address; undefined for anything else. */
-function parseGateway(text: string): GatewayAddress | undefined {
+export function parseGateway(text: string): GatewayAddress | undefined {
   const parsed = parseHostPort(text);
   if (parsed === undefined || parsed.port === 0 || parseIp(parsed.host) === undefined) return undefined;
   return { address: parsed.host, port: parsed.port };

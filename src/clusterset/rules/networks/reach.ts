@@ -48,7 +48,7 @@ export function networksOf(request: NetworksRequest): SetNetworks {
   return { own, clusters };
 }
 
-function networkOf(member: Cluster | undefined): string {
+export function networkOf(member: Cluster | undefined): string {
   return member?.spec?.network || defaultNetwork;
 }
 
@@ -59,7 +59,7 @@ interface JudgedGateways {
 }
 
 /** The gateways that this member publishes, as all members judge them. */
-function judgeGateways(
+export function judgeGateways(
   member: Cluster,
   { members, refusal }: Pick<NetworksRequest, 'members' | 'refusal'>,
 ): JudgedGateways {
