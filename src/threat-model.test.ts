@@ -1,9 +1,12 @@
-// The threat model is held to what is there: every row names a test that exists, or says that it is a gap.
+// The threat model is held to what is there: every row names a test that exists, or says that it is a gap. Each test has a mend
+// that `npm run mutate -- --only security` switches off, and the text of that mend is where it is said to be.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { switchedOff } from '../test/mutate/security.ts';
+import { mends, unswitched, unswitchedTitles } from '../test/mutate/security-mends.ts';
 import { partNames } from './install/values.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -40,10 +43,15 @@ function rowsOf(text: string): Row[] {
     });
 }
 
+function testOf(proof: string): { readonly file: string; readonly title: string } {
+  const [, file = '', title = ''] = /^`([^`]+\.test\.ts)` "(.+)"$/.exec(proof) ?? [];
+  return { file, title };
+}
+
 /** The problem with the last cell of a row; undefined if it names an existing test or a gap. */
 function problemOf(proof: string): string | undefined {
   if (proof.startsWith('**gap**')) return undefined;
-  const [, file = '', title = ''] = /^`([^`]+\.test\.ts)` "(.+)"$/.exec(proof) ?? [];
+  const { file, title } = testOf(proof);
   if (file === '') return `expected \`FILE.test.ts\` "TITLE" or **gap**, found ${proof}`;
   if (!existsSync(join(root, file))) return `${file} does not exist`;
   return readFileSync(join(root, file), 'utf8').includes(title) ? undefined : `${file} has no test ${title}`;
@@ -60,6 +68,27 @@ describe('docs/threat-model.md', () => {
     '%s -> its test is there, or it is a gap',
     (_row, proof) => {
       expect(problemOf(proof)).toBeUndefined();
+    },
+  );
+
+  test('every test of a row -> has a mend that can be switched off, or a reason why not', () => {
+    const named = rows.map(({ proof }) => testOf(proof)).filter(({ file }) => file !== '');
+    const isSwitched = ({ file, title }: { file: string; title: string }) =>
+      mends.some((mend) => mend.test === file && mend.title === title);
+    const without = named.filter((one) => !isSwitched(one) && !unswitched[one.file] && !unswitchedTitles[one.title]);
+    expect(without).toEqual([]);
+    const isNamed = ({ test: file, title }: (typeof mends)[number]) =>
+      named.some((one) => one.file === file && one.title === title);
+    expect(mends.filter((mend) => !isNamed(mend))).toEqual([]);
+  });
+
+  test.each(mends.map((mend) => [`${mend.file}: ${mend.was.slice(0, 80)}`, mend] as const))(
+    'mend %s -> stands there once, and without it the text is another',
+    (_where, mend) => {
+      const source = readFileSync(join(root, mend.file), 'utf8');
+      const without = switchedOff(source, mend);
+      expect(without).toBeDefined();
+      expect(without).not.toBe(source);
     },
   );
 

@@ -9,12 +9,16 @@ import { clustersetAttacks } from './attack/clusterset.ts';
 import { dashboardAttacks } from './attack/dashboard.ts';
 import { homeAttacks } from './attack/home.ts';
 import { limitAttacks } from './attack/limits.ts';
+import { peeringAttacks } from './attack/peering.ts';
+import { scenarioAttacks } from './attack/scenarios.ts';
 
 const parts: Readonly<Record<string, readonly Attack[]>> = {
   home: homeAttacks,
   limits: limitAttacks,
   dashboard: dashboardAttacks,
   clusterset: clustersetAttacks,
+  peering: peeringAttacks,
+  scenarios: scenarioAttacks,
 };
 const patienceMs = 120_000;
 

@@ -1,6 +1,8 @@
 // `npm run mutate [-- --only NAME] [--sample N] [--seed N] [--lanes N] [--json FILE]`: plants small faults into the pure
 // rules, one at a time, and counts those that a fast test finds. Prints every survivor. `--sample` takes that many of each
 // target, chosen by the seed. A mutant that never ends counts as found.
+// `npm run mutate -- --only security [--match TEXT]` switches off the mends of the threat model instead: each must turn the test of
+// its row red.
 
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,6 +11,7 @@ import { reasonOfEquivalence } from './mutate/equivalent.ts';
 import { Lane } from './mutate/lane.ts';
 import { type Mutant, mutantsOf } from './mutate/mutants.ts';
 import { sampleOf } from './mutate/sample.ts';
+import { mutateSecurity } from './mutate/security.ts';
 import { type Target, targets } from './mutate/targets.ts';
 
 const wantedShare = 0.85;
@@ -32,11 +35,13 @@ const { values: flags } = parseArgs({
     seed: { type: 'string', default: '1' },
     lanes: { type: 'string', default: '1' },
     json: { type: 'string' },
+    match: { type: 'string' },
   },
 });
 const root = join(import.meta.dirname, '..');
+if (flags.only === 'security') process.exit((await mutateSecurity(root, flags)) ? 0 : 1);
 const chosen = targets.filter(({ name }) => flags.only === undefined || flags.only === name);
-if (chosen.length === 0) throw new Error(`--only takes one of ${targets.map(({ name }) => name).join(', ')}`);
+if (chosen.length === 0) throw new Error(`--only takes one of ${targets.map(({ name }) => name).join(', ')}, security`);
 
 const tallies = new Map<string, Tally>();
 for (const target of chosen) tallies.set(target.name, await mutate(target));

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
-import { derivedFor } from '../../src/clusterset/rules/derived-service.ts';
+import { derivedFor, derivedServiceName } from '../../src/clusterset/rules/derived-service.ts';
 import type { Client } from '../../src/kube/client/client.ts';
 import { conditionOf } from '../../src/kube/objects/conditions.ts';
 import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../src/kube/objects/endpoint-slice.ts';
@@ -85,6 +85,31 @@ describe('derived services', () => {
     expect(derived?.spec?.clusterIPs).not.toEqual(ips);
     expect(await importedIps(west, key)).toEqual(derived?.spec?.clusterIPs);
   });
+
+  test.each([
+    ['none', undefined],
+    ['another import', 'other'],
+  ])(
+    'derived services: a Service of that name which a tenant made, with a mark of another import or none -> left alone, and the import says so (%s)',
+    async (_mark, marked) => {
+      const set = await new SimClusterSet({ clusters: ['east', 'west'], set: { clusterSetIP: 'derived' } }).start({
+        namespaces: ['shop'],
+      });
+      const [east, west] = [set.home('east').admin, set.home('west').admin];
+      const [namespace, name] = key.split('/') as [string, string];
+      const derived = derivedServiceName({ namespace, name });
+      const mine = service(`shop/${derived}`, { selector: { app: 'mine' } });
+      const labels: Record<string, string> = marked === undefined ? {} : { 'portolan.dev/derived-for': marked };
+      await west.create(serviceType, { ...mine, metadata: { ...mine.metadata, labels } });
+      await exportService(east, key, { endpoints: ['10.1.0.1'] });
+      await set.time.advance(10_000);
+      const kept = await west.get<Service>(serviceType, { namespace: 'shop', name: derived });
+      expect(kept.spec?.selector).toEqual({ app: 'mine' });
+      expect(await slicesBehind(west, derived)).toEqual([]);
+      expect(await ready(west)).toBe('False/DerivedServiceFailed');
+      expect(await importedIps(west, key)).not.toEqual(kept.spec?.clusterIPs);
+    },
+  );
 
   test('derived services: exporters have no port in common -> said; the address stays for when they have', async () => {
     const { set, west } = await start({ set: { clusterSetIP: 'derived', ports: 'intersection' } });
