@@ -309,9 +309,13 @@ function foreignDraft(name: ForeignDraft['name']): ForeignDraft {
 
 const foreignDrafts = [foreignDraft('v1alpha1'), foreignDraft('v1alpha2')];
 
-test.each(foreignDrafts)(
-  'grpc-js as consumer -> full catalog, then changes; its answers are understood ($name) [000-02]',
-  async (draft) => {
+const plainly = foreignDrafts.map((draft) => ({ ...draft, how: 'plain', options: {} }));
+const gzip = { 'grpc.default_compression_algorithm': grpc.compressionAlgorithms.gzip };
+const compressing = { ...foreignDrafts[0]!, how: 'by gzip', options: gzip };
+
+test.each([...plainly, compressing])(
+  'grpc-js as consumer, $how -> full catalog, then changes; its answers are understood ($name) [000-02]',
+  async ({ options, ...draft }) => {
     const { ours, consumer } = await giveToForeign();
     await eventually(() => consumer.held.size).toBe(3);
     consumer.close();
@@ -323,7 +327,7 @@ test.each(foreignDrafts)(
       { checkServerIdentity: () => undefined },
     );
     const Client = grpc.makeGenericClientConstructor(draft.definition, 'DiscoveryService');
-    const client = new Client(`127.0.0.1:${ours.peering.port}`, credentials);
+    const client = new Client(`127.0.0.1:${ours.peering.port}`, credentials, options);
     closing.push(() => client.close());
     const stream = (client['EstablishStream'] as () => grpc.ClientDuplexStream<object, object>).call(client);
     closing.push(() => stream.cancel());

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { FrameReader, frameOf } from './frames.ts';
@@ -28,6 +29,35 @@ test('frames: a message larger than allowed -> refused before it is read', () =>
 
 test('frames: a compressed message -> refused', () => {
   expect(() => new FrameReader({ messageBytesMax: 100 }).read(Buffer.from([1, 0, 0, 0, 0]))).toThrow('compressed');
+});
+
+function compressed(message: Uint8Array): Buffer {
+  const frame = frameOf(gzipSync(message));
+  frame[0] = 1;
+  return frame;
+}
+
+test('frames: gzip was agreed -> messages with and without it, in any chunks', () => {
+  const bytes = Buffer.concat([
+    compressed(Buffer.from('one')),
+    frameOf(Buffer.from('two')),
+    compressed(Buffer.alloc(0)),
+  ]);
+  for (const size of [1, 7, bytes.length]) {
+    const reader = new FrameReader({ messageBytesMax: 100, isGzip: () => true });
+    const received: string[] = [];
+    for (let at = 0; at < bytes.length; at += size)
+      received.push(...reader.read(bytes.subarray(at, at + size)).map(String));
+    expect(received).toEqual(['one', 'two', '']);
+  }
+});
+
+test('frames: a compressed message that unpacks to more than allowed, or that is none -> refused, without the memory', () => {
+  const reader = () => new FrameReader({ messageBytesMax: 100_000, isGzip: () => true });
+  expect(() => reader().read(compressed(Buffer.alloc(50_000_000)))).toThrow('larger than the 100000 bytes allowed');
+  const broken = frameOf(Buffer.from('nonsense'));
+  broken[0] = 1;
+  expect(() => reader().read(broken)).toThrow('cannot be unpacked');
 });
 
 test('frames: a large message in many small chunks -> copied once, not once per chunk', () => {

@@ -2,10 +2,14 @@
 // A message that is too large is never held: its beginning is handed over and the rest skipped, so that one bad message
 // need not end the stream.
 
+import { unpack } from './encodings.ts';
+
 class FrameError extends Error {}
 
 export interface FrameReaderOptions {
   readonly messageBytesMax: number;
+  /** Whether the sender said that it compresses its messages by gzip. Never by default. */
+  readonly isGzip?: () => boolean;
   /** Told of each message that was too large, with its beginning. Without it such a message is an error. */
   readonly onOversized?: (oversized: { readonly length: number; readonly beginning: Buffer }) => void;
 }
@@ -57,7 +61,8 @@ export class FrameReader {
       } else if (rest.length < headerBytes + length) {
         break;
       } else {
-        messages.push(rest.subarray(headerBytes, headerBytes + length));
+        const message = rest.subarray(headerBytes, headerBytes + length);
+        messages.push(rest[0] === 0 ? message : unpack(message, this.#options.messageBytesMax));
         rest = rest.subarray(headerBytes + length);
       }
     }
@@ -75,7 +80,8 @@ export class FrameReader {
   }
 
   #lengthOf(header: Buffer): number {
-    if (header[0] !== 0) throw new FrameError('the message is compressed, which was not agreed');
+    if (header[0] !== 0 && !(header[0] === 1 && this.#options.isGzip?.()))
+      throw new FrameError('the message is compressed, which was not agreed');
     const length = header.readUInt32BE(1);
     const { messageBytesMax, onOversized } = this.#options;
     if (length > messageBytesMax && (onOversized === undefined || length > skippedBytesMax)) {

@@ -2,6 +2,7 @@
 
 import http2 from 'node:http2';
 import { errorText } from '../log.ts';
+import { acceptedEncodings, isGzip } from './encodings.ts';
 import { FrameReader, frameOf } from './frames.ts';
 import type { CallHandlers, ServerCall } from './server-options.ts';
 import { type Code, codes, statusTrailers } from './status.ts';
@@ -22,7 +23,10 @@ export function callOn<Caller>(
     ...about,
     sendHeaders(extra) {
       if (stream.headersSent || stream.destroyed) return;
-      stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...extra }, { waitForTrailers: true });
+      stream.respond(
+        { ':status': 200, 'content-type': 'application/grpc', ...acceptedEncodings, ...extra },
+        { waitForTrailers: true },
+      );
     },
     send(message) {
       if (stream.destroyed || stream.writableEnded) return true;
@@ -47,7 +51,7 @@ export function readMessages<Caller>(
   stream: http2.ServerHttp2Stream,
   { call, handlers, messageBytesMax }: { call: ServerCall<Caller>; handlers: CallHandlers; messageBytesMax: number },
 ): void {
-  const reader = new FrameReader({ messageBytesMax });
+  const reader = new FrameReader({ messageBytesMax, isGzip: () => isGzip(call.headers) });
   stream.on('data', (chunk: Buffer) => {
     if (stream.writableEnded) return;
     try {

@@ -5,6 +5,7 @@ import type { X509Certificate } from 'node:crypto';
 import http2 from 'node:http2';
 import type { PeerCertificate } from 'node:tls';
 import { errorText } from '../log.ts';
+import { acceptedEncodings, isGzip } from './encodings.ts';
 import { FrameReader, frameOf } from './frames.ts';
 import { type Code, codeOfFailure, codes, statusIn } from './status.ts';
 import { presentedOn } from './transport-certificates.ts';
@@ -117,6 +118,7 @@ export const dial: Dial = (options, handlers) => {
     ':path': options.path,
     'content-type': 'application/grpc',
     te: 'trailers',
+    ...acceptedEncodings,
     ...options.headers,
   });
   listen(stream, { options, handlers, finish, isFinished: () => isFinished });
@@ -154,13 +156,19 @@ interface Listening {
 
 function listen(stream: http2.ClientHttp2Stream, { options, handlers, finish, isFinished }: Listening): void {
   const { address, messageBytesMax } = options;
-  const reader = new FrameReader({ messageBytesMax, onOversized: (oversized) => handlers.onOversized(oversized) });
+  let isCompressed = false;
+  const reader = new FrameReader({
+    messageBytesMax,
+    isGzip: () => isCompressed,
+    onOversized: (oversized) => handlers.onOversized(oversized),
+  });
   const takeStatus = (headers: http2.IncomingHttpHeaders) => {
     const status = statusIn(headers);
     if (status !== undefined) finish(status.code, status.reason || `${address} ended the call`);
     return status !== undefined;
   };
   stream.on('response', (headers) => {
+    isCompressed = isGzip(headers);
     if (headers[':status'] !== 200)
       return finish(codes.unavailable, `${address} answered with HTTP ${headers[':status']}, not gRPC`);
     if (!takeStatus(headers) && !isFinished()) handlers.onOpened(headers);
