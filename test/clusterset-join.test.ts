@@ -1,6 +1,7 @@
 // A clusterset is laid out and clusters join it, as a person types it, with real rights. The tests follow each other.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { type Cluster, clusterType } from '../src/clusterset/kinds/cluster.ts';
 import {
   type ClusterProperty,
@@ -46,6 +47,25 @@ describe('broker', () => {
     await members.atBroker('init --lease-duration 5 --staleness NotReady');
     const { spec } = await broker.client.get<ClusterSet>(clusterSetType, { namespace: 'prod', name: 'prod' });
     expect(spec).toMatchObject({ staleness: 'NotReady', lease: { renewSeconds: 1, durationSeconds: 5 } });
+  });
+
+  test('broker init: --compatible lighthouse -> its four settings, single ones by their own options; anything else -> refused', async () => {
+    const printed = async (more = '') => {
+      const { lines } = await members.atBroker(`init --print --compatible lighthouse${more}`);
+      return parseAllDocuments(lines.join('\n')).flatMap((one) => {
+        const object = one.toJSON() as { kind?: string; spec?: object } | null;
+        return object?.kind === 'ClusterSet' ? [object.spec] : [];
+      });
+    };
+    const settings = {
+      ...{ ports: 'intersection', endpoints: 'ClusterIP', clusterSetIP: 'none' },
+      dns: { clusterNames: 'Served' },
+    };
+    expect(await printed()).toMatchObject([settings]);
+    expect(await printed(' --ports union --ttl 30')).toMatchObject([
+      { ...settings, ports: 'union', dns: { clusterNames: 'Served', ttlSeconds: 30 } },
+    ]);
+    await expect(members.atBroker('init --print --compatible nothing')).rejects.toThrow('lighthouse');
   });
 
   test('broker init: a ClusterSet in a file, bad names and ranges -> taken, or refused with what is wrong', async () => {

@@ -1,6 +1,6 @@
 // `portolan broker init`: lays a clusterset out on any home. Doing it again changes what its flags say and nothing else.
 
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { parse, stringify } from 'yaml';
 import type { Host } from '../../base/host.ts';
 import { parseRange } from '../../base/net/ip.ts';
@@ -55,6 +55,7 @@ interface InitFlags extends HomeFlags, ClusterSetFlags, WaitFlags {
 }
 
 export interface ClusterSetFlags {
+  readonly compatible?: string;
   readonly ports?: string;
   readonly endpoints?: string;
   readonly clustersetIp?: string;
@@ -79,6 +80,11 @@ export function addBrokerInitCommand(broker: Command, deps: ClusterSetDeps): voi
     .option('--clusterset <name>', `its name, and that of its namespace (default: ${defaultClusterSet})`)
     .option('--file <file>', 'a ClusterSet in YAML as a base for the other options')
     .option('--print', 'print the manifests for kubectl apply instead of writing them')
+    .addOption(
+      new Option('--compatible <with>', 'behave like another implementation; other options change single settings of it').choices(
+        Object.keys(compatible),
+      ),
+    )
     .option('--ports <policy>', 'union or intersection of the ports that clusters export')
     .option('--endpoints <mode>', 'Pods, or ClusterIP if other clusters cannot reach pods')
     .option(
@@ -106,6 +112,7 @@ export function addBrokerInitCommand(broker: Command, deps: ClusterSetDeps): voi
 Examples:
   portolan broker init --clusterset prod
   portolan broker init --clusterset prod --ports intersection --clusterset-range 243.0.0.0/16
+  portolan broker init --clusterset prod --compatible lighthouse
   portolan broker init --clusterset prod --print | kubectl apply -f -`,
     );
   addWaitOptions(addHomeOptions(command), 'the broker serves the clusterset').action(async (flags: InitFlags) => {
@@ -150,8 +157,14 @@ async function readFile(host: Host, path: string): Promise<Partial<ClusterSet>> 
   return object;
 }
 
+/** Settings of a clusterset that make it behave like another implementation: docs/guides/lighthouse.md. */
+const compatible: Readonly<Record<string, ClusterSetFlags>> = {
+  lighthouse: { ports: 'intersection', endpoints: 'ClusterIP', clustersetIp: 'none', clusterNames: 'Served' },
+};
+
 /** Only the given flags: other fields stay as they are, or as the definition has it. */
-export function clusterSetSpec(flags: ClusterSetFlags): ClusterSetSpec {
+export function clusterSetSpec(given: ClusterSetFlags): ClusterSetSpec {
+  const flags = { ...compatible[given.compatible ?? ''], ...given };
   const lease = compact({
     renewSeconds: seconds('--lease-renew', flags.leaseRenew),
     durationSeconds: seconds('--lease-duration', flags.leaseDuration),
