@@ -81,9 +81,10 @@ export function addBrokerInitCommand(broker: Command, deps: ClusterSetDeps): voi
     .option('--file <file>', 'a ClusterSet in YAML as a base for the other options')
     .option('--print', 'print the manifests for kubectl apply instead of writing them')
     .addOption(
-      new Option('--compatible <with>', 'behave like another implementation; other options change single settings of it').choices(
-        Object.keys(compatible),
-      ),
+      new Option(
+        '--compatible <with>',
+        'behave like another implementation; other options change single settings of it',
+      ).choices(Object.keys(compatible)),
     )
     .option('--ports <policy>', 'union or intersection of the ports that clusters export')
     .option('--endpoints <mode>', 'Pods, or ClusterIP if other clusters cannot reach pods')
