@@ -2,7 +2,7 @@
 // A message that is too large is never held: its beginning is handed over and the rest skipped, so that one bad message
 // need not end the stream.
 
-import { unpack } from './encodings.ts';
+import { unpack } from './transport-encodings.ts';
 
 class FrameError extends Error {}
 

@@ -2,10 +2,10 @@
 
 import http2 from 'node:http2';
 import { errorText } from '../log.ts';
-import { acceptedEncodings, isGzip } from './encodings.ts';
 import { FrameReader, frameOf } from './frames.ts';
 import type { CallHandlers, ServerCall } from './server-options.ts';
 import { type Code, codes, statusTrailers } from './status.ts';
+import { acceptedEncodings, isGzip } from './transport-encodings.ts';
 
 /** How long a caller that keeps its side open may take to read how the call ended. */
 const lingerMs = 2000;

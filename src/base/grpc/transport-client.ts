@@ -5,10 +5,10 @@ import type { X509Certificate } from 'node:crypto';
 import http2 from 'node:http2';
 import type { PeerCertificate } from 'node:tls';
 import { errorText } from '../log.ts';
-import { acceptedEncodings, isGzip } from './encodings.ts';
 import { FrameReader, frameOf } from './frames.ts';
 import { type Code, codeOfFailure, codes, statusIn } from './status.ts';
 import { presentedOn } from './transport-certificates.ts';
+import { acceptedEncodings, isGzip } from './transport-encodings.ts';
 import { keepAlive } from './transport-keep-alive.ts';
 
 export interface DialOptions {

@@ -1,5 +1,5 @@
 // Compression of gRPC messages: gzip is accepted, in either direction, and never sent. Bounded: a message that grows beyond
-// the limit when it is unpacked is an error, before it has taken more memory than the limit.
+// the limit when it is unpacked is an error, before it has taken more memory than the limit. An edge: zlib.
 
 import { gunzipSync } from 'node:zlib';
 import { errorText } from '../log.ts';
