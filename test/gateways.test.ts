@@ -6,6 +6,7 @@ import { createRealWorld } from '../src/base/real/world.ts';
 import type { Credentials } from '../src/base/x509/certificates.ts';
 import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';
 import { mayUse } from '../src/clusterset/kinds/service-shard.ts';
+import { healthPath, healthPort } from '../src/clusterset/rules/networks/listener-ports.ts';
 import { pairIn } from '../src/kube/client/kept-authority.ts';
 import { gatewayAuthoritySecret } from '../src/kube/objects/ours.ts';
 import { type Secret, secretType } from '../src/kube/objects/secret.ts';
@@ -161,6 +162,18 @@ describeWith(['envoy', 'ip', 'nft'], 'gateways: a service in another network', (
           isAllowed ? '200' : '403',
         ]);
       }
+  });
+
+  test('the node’s Envoy says for each cluster whether a gateway of it answers -> yes, and within 3.5 s no longer after the gateway was killed', async () => {
+    const { east, west } = await world();
+    const health = (id: string) =>
+      west.inside.ask({ do: 'get', to: `http://127.0.0.1:${healthPort}${healthPath(id)}` });
+    expect(await health('east')).toBe('');
+    expect(await health('north')).toMatch(/404/);
+    for (const envoy of east.envoys) envoy.stop();
+    const startMs = performance.now();
+    await until('the answer is no', async () => (/503/.test(String(await health('east'))) ? true : undefined));
+    expect(performance.now() - startMs).toBeLessThan(3500);
   });
 
   test('a gateway that presents another certificate than its own cluster would -> nothing is sent to it', async () => {

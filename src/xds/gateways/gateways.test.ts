@@ -4,6 +4,7 @@ import { isExportedTo, type ServiceShard } from '../../clusterset/kinds/service-
 import { makeEntry } from '../view/entry.ts';
 import { gatewayResources, shardResource } from './gateway.ts';
 import { authorityOf, memberDomain, nodeIdentities, shardOf } from './names.ts';
+import { nearHealthResources } from './near-health.ts';
 import { nearSideResources } from './near-side.ts';
 import {
   allowedCallers,
@@ -128,6 +129,7 @@ test('gateway: everything that is made -> can be encoded', () => {
     portEndpoints(port, [{ address: '10.0.0.1', port: 8080 }]),
     ...shardResource(shardOf(portName(port)), [portChains(port, with_)], []),
     ...nearSideResources(remote),
+    ...nearHealthResources(['east', 'south']),
   ];
   for (const each of all) expect(makeEntry(each).any.length).toBeGreaterThan(0);
 });
@@ -139,4 +141,14 @@ test('near side: a cluster behind gateways -> checked actively, never ejected fo
   expect(cluster!.body).not.toHaveProperty('outlier_detection');
   expect(JSON.stringify(listener!.body)).toContain('"hostname":"%DOWNSTREAM_LOCAL_ADDRESS%"');
   expect(authorityOf('fdee::1', 80)).toBe('[fdee::1]:80');
+});
+
+test('near side: health -> a path for each cluster on loopback, whatever their order; no cluster, no listener', () => {
+  const [listener] = nearHealthResources(['south', 'east']);
+  expect(listener).toEqual(nearHealthResources(['east', 'south'])[0]);
+  expect(listener!.body['address']).toEqual({ socket_address: { address: '127.0.0.1', port_value: 15_100 } });
+  const text = JSON.stringify(listener!.body);
+  expect(text).toContain('"cluster_min_healthy_percentages":{"gateway/east":{"value":1}}');
+  expect(text).toContain('{"exact":"/gateway/south"}');
+  expect(nearHealthResources([])).toEqual([]);
 });

@@ -27,8 +27,13 @@ export interface RemoteCluster {
   readonly ownDomain: string;
 }
 
+/** Of the listener for a cluster, and of the cluster of its gateways. */
+export function nearSideName(id: string): string {
+  return `gateway/${id}`;
+}
+
 export function nearSideResources(remote: RemoteCluster, address = anyAddress): XdsResource[] {
-  const name = `gateway/${remote.id}`;
+  const name = nearSideName(remote.id);
   const lb_endpoints = remote.gateways.map((gateway) => {
     return { endpoint: { address: socketAddress(gateway.address, gateway.port) } };
   });

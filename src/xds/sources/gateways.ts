@@ -14,6 +14,7 @@ import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import { accessOf } from '../gateways/access.ts';
 import { gatewayResources, shardResource } from '../gateways/gateway.ts';
 import { gatewayIdentity, memberDomain, nodeIdentity, shardOf } from '../gateways/names.ts';
+import { nearHealthResources } from '../gateways/near-health.ts';
 import { nearSideResources } from '../gateways/near-side.ts';
 import {
   authoritiesOf,
@@ -147,6 +148,7 @@ export function startGatewaysSource(options: GatewaysSourceOptions): XdsSource {
     }
     for (const id of near) if (!next.has(id)) book.sidecar.replace(`gateway ${id}`, []);
     near = next;
+    replaceSafely(book.sidecar, 'gateways health', () => nearHealthResources(next, options.address), log);
   }
 
   function renewCertificates(): void {
