@@ -172,7 +172,7 @@ describe('lease', () => {
   test('lease: clocks hours apart -> judged by what was seen, and nobody is condemned', async () => {
     const hours = 3_600_000;
     const { set, east, west } = await bothExport({
-      clock: (name) => ({ wallSkewMs: name === 'agent-east' ? 7 * hours : name === 'home-west' ? 5 * hours : 0 }),
+      clock: (name) => ({ wallSkewMs: name === 'agent-east' ? 25 * hours : name === 'home-west' ? 5 * hours : 0 }),
     });
     await set.time.advance(120_000);
     for (const client of [east, west]) {

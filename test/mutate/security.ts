@@ -20,7 +20,7 @@ export async function mutateSecurity(root: string, { match = '' }: { readonly ma
     const good = new Set<string>();
     for (const test of new Set(chosen.map((mend) => mend.test))) {
       const titles = [...new Set(chosen.filter((mend) => mend.test === test).map(({ title }) => title))];
-      const outcomes = await runNamedTests(copy, test, titles);
+      const outcomes = await runNamedTests(copy, test, titles, { isWholeFile: isInSequence(test) });
       for (const [at, title] of titles.entries()) if (outcomes[at] === 'passed') good.add(`${test} ${title}`);
     }
     for (const mend of chosen) {
@@ -52,12 +52,16 @@ async function judge(copy: string, mend: Mend): Promise<Verdict> {
   writeFileSync(path, without);
   try {
     if (isOfProgram(mend.test)) build(copy);
-    const [outcome] = await runNamedTests(copy, mend.test, [mend.title]);
+    const [outcome] = await runNamedTests(copy, mend.test, [mend.title], { isWholeFile: isInSequence(mend.test) });
     return outcome === 'failed' ? 'red' : outcome === 'passed' ? 'GREEN' : 'not run';
   } finally {
     writeFileSync(path, source);
     if (isOfProgram(mend.test)) build(copy);
   }
+}
+
+function isInSequence(test: string): boolean {
+  return mends.some((mend) => mend.test === test && mend.isInSequence === true);
 }
 
 /** Tests of the compiled program. */
@@ -72,7 +76,7 @@ function build(copy: string): void {
 function copyOf(root: string): string {
   const copy = mkdtempSync(join(tmpdir(), 'portolan-mends-'));
   const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: root, encoding: 'utf8' });
-  for (const file of listed.split('\n').filter((name) => name !== '')) {
+  for (const file of listed.split('\n').filter((name) => name !== '' && name !== 'node_modules')) {
     mkdirSync(join(copy, dirname(file)), { recursive: true });
     cpSync(join(root, file), join(copy, file), { dereference: false });
   }

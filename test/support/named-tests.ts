@@ -16,10 +16,21 @@ const patienceMs = 300_000;
 type Outcome = 'passed' | 'failed' | 'not run';
 
 /** Runs some tests of one file, by titles as they stand in the file; the outcome of each. One that never ends has failed. */
-export async function runNamedTests(root: string, test: string, titles: readonly string[]): Promise<Outcome[]> {
+export async function runNamedTests(
+  root: string,
+  test: string,
+  titles: readonly string[],
+  { isWholeFile = false }: { readonly isWholeFile?: boolean } = {},
+): Promise<Outcome[]> {
   const report = join(mkdtempSync(join(tmpdir(), 'portolan-named-')), 'report.json');
   const patterns = titles.map(patternOf);
-  const args = ['run', test, '-t', patterns.join('|'), '--reporter=json', `--outputFile=${report}`];
+  const args = [
+    'run',
+    test,
+    ...(isWholeFile ? [] : ['-t', patterns.join('|')]),
+    '--reporter=json',
+    `--outputFile=${report}`,
+  ];
   const child = spawn(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...args], {
     cwd: root,
     stdio: 'ignore',
