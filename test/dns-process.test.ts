@@ -524,7 +524,6 @@ describe('portolan dns', () => {
   });
 
   test.each([
-    [[], 'want --cluster-id ID'],
     [['--federation', 'world'], 'want --broker-kubeconfig FILE or --etcd URL'],
     [['--cluster-id', 'a', '--forward', 'nonsense'], '--forward nonsense: nameserver "nonsense": want an address'],
     [['--cluster-id', 'a', '--stub', 'zone'], '--stub zone: want ZONE=NAMESERVER'],

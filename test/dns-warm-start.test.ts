@@ -13,6 +13,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { readCopy } from '../src/catalog/copy/name-copy.ts';
+import {
+  type ClusterProperty,
+  clusterIdProperty,
+  clusterPropertyType,
+} from '../src/clusterset/kinds/cluster-property.ts';
 import { serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import { dnsOptionsManifest } from '../src/clusterset/rules/clusterset-dns.ts';
 import { describeAnswer, encodeQuestion, extendedErrorOf } from '../src/dns/testing/ask.ts';
@@ -87,6 +92,70 @@ afterAll(async () => {
   await Promise.all([...running].map((dns) => dns.stop('SIGKILL')));
   await home.stop();
   rmSync(directory, { recursive: true, force: true });
+});
+
+/** As `portolan join` writes it; undefined deletes it. */
+async function joinAs(id: string | undefined): Promise<void> {
+  await client.delete(clusterPropertyType, { name: clusterIdProperty }).catch(() => {});
+  if (id === undefined) return;
+  const { group, version, kind } = clusterPropertyType;
+  const metadata = { name: clusterIdProperty };
+  const property = { apiVersion: `${group}/${version}`, kind, metadata, spec: { value: id } };
+  await client.create<ClusterProperty>(clusterPropertyType, property);
+}
+
+describe('portolan dns without --cluster-id', () => {
+  const start = async (...args: string[]) => {
+    const dns = await startDnsProcess(['--kubeconfig', home.kubeconfig, ...args]);
+    running.add(dns);
+    return dns;
+  };
+  /** Its id as its admin endpoint says it. */
+  const idOf = async ({ admin }: DnsProcess) =>
+    ((await (await fetch(`${admin}/status`)).json()) as { cluster?: string }).cluster;
+
+  test('a cluster that has joined -> its id; restarted without the home -> the id of the copy, and old names', async () => {
+    await joinAs('east');
+    const state = newState();
+    const first = await start('--state', state);
+    await first.whenReady();
+    expect(await idOf(first)).toBe('east');
+    await first.stop();
+    await home.stop();
+    const again = await start('--state', state);
+    expect(await idOf(again)).toBe('east');
+    expect(await ask(again, 'web.shop.svc.cluster.local A')).toBe('10.96.7.7 (3)');
+    await again.stop();
+    await startTheHome();
+    await joinAs(undefined);
+  });
+
+  test('a cluster that joins later, and anew -> served before, and each id is taken on the same ports', async () => {
+    const dns = await start('--workers', '2');
+    await dns.whenReady();
+    expect(await idOf(dns)).toBe('cluster');
+    expect(await ask(dns, 'web.shop.svc.cluster.local A')).toBe('10.96.7.7');
+    for (const id of ['east', 'west']) {
+      await joinAs(id);
+      await until(`it serves ${id}`, async () => (await idOf(dns).catch(() => '')) === id);
+      await until('it answers', async () => (await ask(dns, 'web.shop.svc.cluster.local A')) === '10.96.7.7');
+    }
+    await dns.stop();
+    expect(dns.child.exitCode).toBe(0);
+    await joinAs(undefined);
+  });
+
+  test('a home that is away at the first start -> listens, and takes the id when the home answers', async () => {
+    await joinAs('east');
+    await home.stop();
+    const dns = await start();
+    expect(await ask(dns, 'web.shop.svc.cluster.local A')).toBe('SERVFAIL (14)');
+    await startTheHome();
+    await until('it serves east', async () => (await idOf(dns).catch(() => '')) === 'east');
+    await dns.whenReady();
+    await dns.stop();
+    await joinAs(undefined);
+  });
 });
 
 describe('portolan dns --state', () => {

@@ -147,7 +147,7 @@ function expressions(yaml: string): string {
       .replace(
         /^( *)- EACH\((--[\w-]+) ([\w.]+)\)\n/gm,
         (_text, indent, flag, path) =>
-          `${indent}{{- range ${path} }}\n${indent}- ${flag}\n${indent}- {{ . | quote }}\n${indent}{{- end }}\n`,
+          `${indent}{{- range ${path} }}\n${indent}- ${flag}\n${indent}- ${textOf(path, '.')}\n${indent}{{- end }}\n`,
       )
       // Items of a list among others, and what stands there if it is empty.
       .replace(/^( *)- ITEMS\(list ([\w.]+)\)\n((?: +- ELSE:\n(?: {2,}\S.*\n)+)*)/gm, (_text, indent, path, rest) => {
@@ -169,7 +169,7 @@ function expressions(yaml: string): string {
       // An option whose value is empty is left out together with its flag.
       .replace(new RegExp(`^( *)- (--[\\w-]+)\\n *- "?${mark}"?\\n`, 'gm'), (text, indent, flag, _kind, path) =>
         optionalFlags.has(flag)
-          ? `${indent}{{- with ${path} }}\n${indent}- ${flag}\n${indent}- {{ . | quote }}\n${indent}{{- end }}\n`
+          ? `${indent}{{- with ${path} }}\n${indent}- ${flag}\n${indent}- ${textOf(path, '.')}\n${indent}{{- end }}\n`
           : text,
       )
       .replace(
@@ -198,7 +198,7 @@ function isNumberToo(path: string): boolean {
   return /\.(cpu|cpuLimit|memory|clusterId|lameduck)$/.test(path);
 }
 
-const optionalFlags: ReadonlySet<string> = new Set(['--forward', '--stub-advertise']);
+const optionalFlags: ReadonlySet<string> = new Set(['--cluster-id', '--forward', '--stub-advertise']);
 
 const { group, version: propertyVersion, kind: propertyKind } = clusterPropertyType;
 const property = `lookup "${group}/${propertyVersion}" "${propertyKind}" "" "${clusterIdProperty}"`;
@@ -212,5 +212,5 @@ const checks = [
   ),
   `{{- $joined := dig "spec" "value" "" (${property}) }}\n`,
   `{{- $id := include "portolan.text" $v.dns.clusterId }}\n`,
-  `{{- if and $v.dns.enabled $joined (ne $joined $id) }}{{ fail (printf "dns.clusterId: %s, but this cluster joined as %s; give --set dns.clusterId=%s" $id $joined $joined) }}{{- end }}\n`,
+  `{{- if and $v.dns.enabled $joined $id (ne $joined $id) }}{{ fail (printf "dns.clusterId: %s, but this cluster joined as %s; give --set dns.clusterId=%s" $id $joined $joined) }}{{- end }}\n`,
 ].join('');

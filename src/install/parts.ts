@@ -118,7 +118,13 @@ export function partsOf(values: Values): Part[] {
       workload: 'either',
       replicas: dns.replicas,
       args: [
-        ...['dns', '--cluster-id', dns.clusterId, '--listen', at(53), ...optional('--forward', dns.forward)],
+        ...[
+          'dns',
+          '--listen',
+          at(53),
+          ...optional('--cluster-id', dns.clusterId),
+          ...optional('--forward', dns.forward),
+        ],
         ...['--state', stateFolder, '--lameduck', String(dns.lameduck), ...flagForEach('--client', dns.clients)],
         ...optional('--stub-advertise', dns.stubAdvertise),
         ...whenSet(dns.stubAdvertise, 'dns.stubAdvertise', ['--stub-listen', at(stubPort), '--stub-shared']),
@@ -138,6 +144,7 @@ export function partsOf(values: Values): Part[] {
         read('', 'services', 'namespaces'),
         read('discovery.k8s.io', 'endpointslices'),
         read('multicluster.x-k8s.io', 'serviceimports'),
+        read('about.k8s.io', 'clusterproperties'),
         read(own, 'addressclaims'),
         ticketRule,
       ],

@@ -44,7 +44,6 @@ const homeUnit: Unit = {
 
 /** Settings that only the admin knows. */
 const settingsOf: Partial<Record<PartName, Readonly<Record<string, string>>>> = {
-  dns: { PORTOLAN_CLUSTER_ID: 'east' },
   peering: { PORTOLAN_TRUST_DOMAIN: 'acme.example' },
   authority: { PORTOLAN_FEDERATION: 'world', PORTOLAN_CLUSTERSET: 'prod' },
 };

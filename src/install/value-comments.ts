@@ -44,7 +44,7 @@ const ofParts: Readonly<Record<PartName, Readonly<Record<string, string>> & { re
     workload: 'Deployment, or DaemonSet for a resolver on every node.',
     clusterIP: 'Address of its Service, which CoreDNS asks; empty lets the cluster choose.',
     forward: 'Nameserver for all other names; empty refuses them.',
-    clusterId: 'The id that the cluster joins with.',
+    clusterId: 'The id of the cluster; empty takes the one that it joined with.',
     clients: 'Ranges of clients that may ask; empty allows private and loopback addresses.',
     lameduck: 'Seconds that a resolver goes on answering after it was told to end.',
     stubAdvertise: 'Where authorities of federations post stub zones, IP[:PORT]; empty takes none.',

@@ -11,7 +11,13 @@ import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { sleep, type World } from '../base/world.ts';
 import { zoneAtStart } from '../catalog/clusterset-options.ts';
-import { clustersetZoneIn, findNamesCopy, type NamesCopy } from '../catalog/copy/copy-keeper.ts';
+import {
+  clusterInCopy,
+  clustersetZoneIn,
+  findNamesCopy,
+  type NamesCopy,
+  ownerOf,
+} from '../catalog/copy/copy-keeper.ts';
 import {
   checkFlags,
   type DnsFlags,
@@ -42,7 +48,8 @@ import { openAuthorityBroker } from './authority-broker.ts';
 import type { AuthoritySetup } from './authority-role.ts';
 import { startDnsAdmin } from './dns-admin.ts';
 import { dnsCertificates } from './dns-certificates.ts';
-import { nodeName, processLog, untilStopped } from './process.ts';
+import { type FollowedClusterId, followClusterId } from './followed-cluster-id.ts';
+import { nodeName, processLog, untilStopped, withParts } from './process.ts';
 import { startResolver } from './resolver.ts';
 import { staleRemark } from './stale-zones.ts';
 import { shareStubZones } from './stub-zones/shared-stub-zones.ts';
@@ -70,40 +77,112 @@ const drainMs = 5000;
 
 export async function runDns(flags: DnsFlags): Promise<void> {
   checkFlags(flags);
+  parseListen(flags.adminListen, '--admin-listen');
   growFreely();
-  const adminListen = parseListen(flags.adminListen, '--admin-listen');
   const lameduckMs = 1000 * numberIn('--lameduck', flags.lameduck, { min: 0, max: 600 });
   const world = createRealWorld();
   const log = processLog(world, flags.logLevel);
-  const parts = new Parts(log);
-  const hands: Hands = { world, log, host: createRealHost(), parts, served: {} };
-  try {
-    const running = await start(flags, hands);
-    parts.add('dns', () => running.stop());
-    const { server, admin } = running;
-
-    followTlsFiles(flags, hands, server);
-    let isStopping = false;
-    const notReady = () => (isStopping ? 'stopping' : admin.notReady());
-    const endpoint = await startDnsAdmin({ ...admin, notReady, world, listen: adminListen, server });
-    parts.add('admin endpoint', () => endpoint.close());
+  const outer: Outer = { world, log, host: createRealHost(), isStopping: () => isStopping };
+  let isStopping = false;
+  await withParts(log, async (parts) => {
+    const followed = await followIdUnlessGiven(flags, { ...outer, parts });
+    let run = await startRun(withId(flags, followed?.current()), outer);
+    // The last run, whichever that is then.
+    parts.add('dns', () => run.parts.stop());
+    let isReady = false;
+    const sayReady = () => {
+      if (!isReady) process.stdout.write('ready\n');
+      isReady = true;
+      stayCompact();
+    };
+    let turn: Promise<void> = Promise.resolve();
+    const failed = new Promise<never>((_resolve, reject) => {
+      followed?.onChange((id) => {
+        turn = turn.then(async () => {
+          if (isStopping || run.flags.clusterId === id) return;
+          log.info('the cluster has another id: serving it from now on', { id });
+          await run.parts.stop();
+          run = await startRun(withId(run.flags, id), outer);
+          void run.whenSynced().then(sayReady);
+        });
+        turn.catch(reject);
+      });
+    });
     const stopped = untilStopped(log, async (signal) => {
       isStopping = true;
       // Those who choose among several servers need a while to notice that this one is leaving.
       if (signal === 'SIGTERM') await sleep(world.timers, lameduckMs);
-      await server.close({ drainMs });
+      await turn.catch(() => {});
+      await run.server.close({ drainMs });
       await parts.stop();
     });
-    sayWhereItListens(flags, running, endpoint.url);
-    running.whenSynced().then(() => {
-      process.stdout.write('ready\n');
-      stayCompact();
-    });
-    await stopped;
+    sayWhereItListens(run);
+    void run.whenSynced().then(sayReady);
+    await Promise.race([stopped, failed]);
+  });
+}
+
+interface Outer extends Omit<Hands, 'parts' | 'served'> {
+  isStopping(): boolean;
+}
+
+/** One resolver or authority: until its end, or until the cluster has another id. */
+interface Run extends Pick<Running, 'server' | 'stubPort' | 'whenSynced'> {
+  /** With the ports that it has taken. */
+  readonly flags: DnsFlags;
+  readonly adminUrl: string;
+  readonly parts: Parts;
+}
+
+async function startRun(flags: DnsFlags, outer: Outer): Promise<Run> {
+  const { world, log } = outer;
+  const parts = new Parts(log);
+  const hands: Hands = { ...outer, parts, served: {} };
+  try {
+    const running = await start(flags, hands);
+    parts.add('dns', () => running.stop());
+    const { server, admin, stubPort } = running;
+    followTlsFiles(flags, hands, server);
+    const notReady = () => (outer.isStopping() ? 'stopping' : admin.notReady());
+    const listen = parseListen(flags.adminListen, '--admin-listen');
+    const endpoint = await startDnsAdmin({ ...admin, notReady, world, listen, server });
+    parts.add('admin endpoint', () => endpoint.close());
+    const whenSynced = () => running.whenSynced();
+    return { server, stubPort, whenSynced, adminUrl: endpoint.url, parts, flags: pinned(flags, running, endpoint.url) };
   } catch (error) {
     await parts.stop();
     throw error;
   }
+}
+
+/** Clients were given these ports. */
+function pinned(flags: DnsFlags, { server, stubPort }: Running, adminUrl: string): DnsFlags {
+  const { stubListen } = flags;
+  return {
+    ...flags,
+    listen: server.addresses.map(({ host, port }) => formatHostPort(host, port)),
+    adminListen: new URL(adminUrl).host,
+    ...(server.tlsPort === undefined ? {} : { tlsPort: String(server.tlsPort) }),
+    ...(stubListen === undefined ? {} : { stubListen: formatHostPort(parseListen(stubListen).host, stubPort!) }),
+  };
+}
+
+function withId(flags: DnsFlags, clusterId: string | undefined): DnsFlags {
+  return clusterId === undefined ? flags : { ...flags, clusterId };
+}
+
+/** A resolver serves the cluster that a flag names, else the one that the home belongs to. */
+async function followIdUnlessGiven(
+  flags: DnsFlags,
+  hands: Pick<Hands, 'world' | 'log' | 'host' | 'parts'>,
+): Promise<FollowedClusterId | undefined> {
+  if (flags.clusterId !== undefined || flags.federation !== undefined) return undefined;
+  const { world, log, parts } = hands;
+  const home = await clientAt(flags.kubeconfig, flags.context, hands);
+  const last = flags.state === undefined ? undefined : await clusterInCopy(world.disk, flags.state);
+  const followed = await followClusterId({ world, log, home, ...(last === undefined ? {} : { last }) });
+  parts.add('id of the cluster', () => followed.stop());
+  return followed;
 }
 
 function followTlsFiles(flags: DnsFlags, { world, log, host, parts, served }: Hands, server: DnsServer): void {
@@ -140,7 +219,7 @@ async function stubFromFiles(flags: DnsFlags, { world, log, host, parts }: Hands
   };
 }
 
-function sayWhereItListens(flags: DnsFlags, { server, stubPort }: Running, adminUrl: string): void {
+function sayWhereItListens({ server, stubPort, adminUrl, flags }: Run): void {
   const { addresses } = server;
   const tlsHosts = addresses.filter(({ port }) => port === server.udpPort).map(({ host }) => host);
   const say = (text: string) => process.stdout.write(`${text}\n`);
@@ -251,7 +330,7 @@ async function namesCopyOf(flags: DnsFlags, { world, log }: Hands): Promise<Name
   const hours = numberIn('--state-max-age', flags.stateMaxAge, { min: 1, max: 100_000 });
   if (flags.state === undefined) return undefined;
   const { clusterId, federation, state: directory } = flags;
-  const owner = clusterId === undefined ? `federation ${federation}` : `cluster ${clusterId}`;
+  const owner = clusterId === undefined ? `federation ${federation}` : ownerOf(clusterId);
   return findNamesCopy({ world, log, directory, owner, maxAgeMs: hours * 3_600_000 });
 }
 
@@ -346,7 +425,11 @@ function ttlOf({ ttl }: DnsFlags): number | undefined {
   return ttl === undefined ? undefined : numberIn('--ttl', ttl, { min: 0, max: 86_400 });
 }
 
-async function clientAt(kubeconfig: string | undefined, context: string | undefined, hands: Hands): Promise<Client> {
+async function clientAt(
+  kubeconfig: string | undefined,
+  context: string | undefined,
+  hands: Pick<Hands, 'world' | 'host' | 'parts'>,
+): Promise<Client> {
   const { world, host, parts } = hands;
   const access = await findHome({ host, clock: world.clock, kubeconfig, context });
   const client = createClient(world.network.http(access), { world, userAgent: 'portolan-dns' });

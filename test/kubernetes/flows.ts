@@ -32,7 +32,6 @@ export async function installFlow({ east, west }: FlowWorld): Promise<void> {
       'agent.writeServices',
     ];
     const set = [
-      `dns.clusterId=${home.name}`,
       'dns.stubAdvertise=127.0.0.1',
       'authority.federation=world',
       'dashboard.host=portolan.example',
@@ -151,7 +150,7 @@ function endpointsIn(home: FlowHome): string {
 
 async function startResolver({ parts }: FlowWorld, home: FlowHome, ...args: string[]): Promise<RunningPart> {
   const words = ['--listen', '127.0.0.1:0', '--stub-listen', '127.0.0.1:0', '--stub-shared'];
-  const dns = parts.start(home, 'dns', ['dns', '--cluster-id', home.name, ...words, ...args]);
+  const dns = parts.start(home, 'dns', ['dns', ...words, ...args]);
   await until('the resolver is ready', () => /^ready$/m.test(dns.log()));
   return dns;
 }

@@ -146,13 +146,13 @@ describe('install on Kubernetes', () => {
     expect(api.kubectl('get', 'deployment', 'portolan-agent', '-n', 'portolan-system', '-o', path)).toContain('info');
   });
 
-  test('the kustomization of the guide -> the image, the id and the component that it names', () => {
+  test('the kustomization of the guide -> the image, the argument and the component that it names', () => {
     const guide = readFileSync('docs/guides/kubernetes.md', 'utf8');
     const folder = join(directory, 'kustomization');
     cpSync('deploy', join(folder, 'portolan/deploy'), { recursive: true });
     writeFileSync(join(folder, 'kustomization.yaml'), /```yaml\n([^`]+)```/.exec(guide)![1]!);
     const text = api.kubectl('kustomize', folder);
-    expect(text).toMatch(/- --cluster-id\n +- east\n/);
+    expect(text).toMatch(/- dns\n[^]*- --forward=192\.0\.2\.53\n/);
     expect(text).toContain('name: portolan-xds');
     expect(new Set(text.match(/image: .*portolan.*/g))).toEqual(new Set(['image: registry.example/portolan:0.1.0']));
   });
@@ -349,7 +349,6 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'found or built by
   });
 
   test.each([
-    ['dns.clusterId=', 'dns.clusterId: give the id that the cluster joins with'],
     ['agent.enabled=false', 'dns.enabled: dns serves imports, which the agent writes'],
     ['ingress.enabled=true', 'ingress.enabled: the ingress gets its configuration from xds'],
     ['peering.enabled=true', 'peering.trustDomain: give the trust domain'],

@@ -32,7 +32,7 @@ dns:
   memory: 256Mi
   clusterIP: ""
   forward: ""
-  clusterId: cluster
+  clusterId: ""
   clients: []
   lameduck: 5
   stubAdvertise: ""

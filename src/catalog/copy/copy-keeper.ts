@@ -203,9 +203,28 @@ export interface FindCopyOptions {
 /** After a day, addresses are likely to be reused. */
 const defaultMaxAgeMs = 24 * 3_600_000;
 
+const ownerPrefix = 'cluster ';
+
+/** The owner of a cluster's names, as a copy names it. */
+export function ownerOf(cluster: string): string {
+  return `${ownerPrefix}${cluster}`;
+}
+
+/** The cluster whose resolver left a copy here; undefined if there is none that can be read. */
+export async function clusterInCopy(disk: Pick<World['disk'], 'read'>, directory: string): Promise<string | undefined> {
+  const file = await disk.read(pathIn(directory)).catch(() => undefined);
+  const read = file && readCopy(file);
+  if (read?.kind !== 'copy' || !read.facts.owner.startsWith(ownerPrefix)) return undefined;
+  return read.facts.owner.slice(ownerPrefix.length);
+}
+
+function pathIn(directory: string): string {
+  return `${directory}/names`;
+}
+
 export async function findNamesCopy(options: FindCopyOptions): Promise<NamesCopy> {
   const { directory, owner, maxAgeMs = defaultMaxAgeMs } = options;
-  const path = `${directory}/names`;
+  const path = pathIn(directory);
   return { path, owner, loaded: await loadCopy({ ...options, path, maxAgeMs }) };
 }
 

@@ -128,7 +128,7 @@ To change the id, leave and join again. After joining, run portolan agent, or on
         for (const line of await join(deps, request)) deps.print(line);
         if (plan !== undefined) await installParts(deps, client, plan);
         await untilAccepted(deps, client);
-        deps.print(await nextStep(client, { clusterId }));
+        deps.print(await nextStep(client));
         await waitIfAsked(deps, flags, { what: `join as ${clusterId}`, look: () => lookAlive(deps, client) });
       });
     },

@@ -149,9 +149,8 @@ const examples = `
 Parts: ${namesOf(true)}. Off unless you set PART.enabled=true: ${namesOf(false)}.
 Values of the last time are kept: --set changes single ones, --values replaces all. The cluster keeps them in the
 ConfigMap portolan-system/portolan-installation. Parts and rights that are no longer wanted are removed.
-dns.clusterId is the id that the cluster joined with, unless it has not joined yet.
 Definitions are kept when Portolan is uninstalled.
 Examples:
   portolan install --wait
-  portolan install --set dns.clusterIP=10.96.0.20 --set dns.clusterId=east
+  portolan install --set dns.clusterIP=10.96.0.20
   portolan install --values values.yaml --print | kubectl apply -f -`;

@@ -7,7 +7,5 @@ test('after joining: an embedded home, which stores Deployments and runs no Pods
   const simulation = new Simulation({ seed: 1 });
   const home = await startHome(simulation);
   const client = home.clientOf(simulation.world('cli'));
-  expect(await simulation.time.settle(nextStep(client, { clusterId: 'east' }))).toBe(
-    'next: portolan agent, unless one is running',
-  );
+  expect(await simulation.time.settle(nextStep(client))).toBe('next: portolan agent, unless one is running');
 });

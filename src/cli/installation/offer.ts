@@ -34,7 +34,7 @@ export async function checkInstallation(
   return plan;
 }
 
-export async function nextStep(client: Client, { clusterId }: Pick<Offer, 'clusterId'>): Promise<string> {
+export async function nextStep(client: Client): Promise<string> {
   const isKubernetes = await isServed(client, daemonSetType).catch(() => false);
   if (!isKubernetes) return 'next: portolan agent, unless one is running';
   const agent = { namespace: systemNamespace, name: 'portolan-agent' };
@@ -42,5 +42,5 @@ export async function nextStep(client: Client, { clusterId }: Pick<Offer, 'clust
   const isInstalled = (await getOrUndefined(client, deploymentType, agent).catch(() => undefined)) !== undefined;
   return isInstalled
     ? 'next: portolan status'
-    : `next: portolan install --set dns.clusterId=${clusterId} runs the parts in this cluster; portolan join --install does both`;
+    : 'next: portolan install runs the parts in this cluster; portolan join --install does both';
 }

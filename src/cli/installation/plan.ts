@@ -18,7 +18,7 @@ import type { Manifest } from '../../kube/objects/manifest.ts';
 import type { ResourceType } from '../../kube/objects/object.ts';
 import { usageError } from '../exit-codes.ts';
 import type { CliDeps } from '../with-home.ts';
-import { fillValues, type GivenValues, readGiven, type ValueFlags } from './read-values.ts';
+import { fillValues, readGiven, type ValueFlags } from './read-values.ts';
 import { obsoleteObjects, readRecord, recordManifest, type WrittenObject } from './record.ts';
 
 export interface InstallationPlan {
@@ -35,7 +35,8 @@ export async function planInstallation(
 ): Promise<InstallationPlan> {
   const record = await readRecord(client).catch(ifForbidden);
   const given = await readGiven(deps, request.flags, record?.values);
-  const values = withClusterId(given, request.clusterId);
+  const values = fillValues(given);
+  checkClusterId(values, request.clusterId);
   const objects = await withoutUnserved(client, objectsFor(values));
   return { values, objects, obsolete: obsoleteObjects(record, objects), record: recordManifest(given, objects) };
 }
@@ -61,16 +62,12 @@ function ifForbidden(error: unknown): undefined {
   if (!isForbidden(error)) throw error;
 }
 
-/** The resolver serves the id that the cluster joined with. Before that, the one that was given. */
-function withClusterId(given: GivenValues, joined: string | undefined): Values {
-  const values = fillValues(given);
-  if (joined === undefined) return values;
-  const isGiven = Object.hasOwn((given['dns'] ?? {}) as object, 'clusterId');
-  if (values.dns.enabled && isGiven && values.dns.clusterId !== joined)
-    throw usageError(
-      `values: dns.clusterId: ${values.dns.clusterId}, but this cluster joined as ${joined}; give --set dns.clusterId=${joined}, or leave and join again`,
-    );
-  return { ...values, dns: { ...values.dns, clusterId: joined } };
+/** The resolver takes the id that the cluster joined with; another one is refused. */
+function checkClusterId({ dns }: Values, joined: string | undefined): void {
+  if (joined === undefined || !dns.enabled || dns.clusterId === '' || dns.clusterId === joined) return;
+  throw usageError(
+    `values: dns.clusterId: ${dns.clusterId}, but this cluster joined as ${joined}; leave it out, or leave and join again`,
+  );
 }
 
 /** Refuses values that contradict each other. */

@@ -94,11 +94,6 @@ export interface DnsFlags {
 }
 
 export function checkFlags(flags: DnsFlags): void {
-  if (flags.clusterId === undefined && flags.federation === undefined) {
-    throw usageError(
-      'dns: want --cluster-id ID (the resolver of a cluster), --federation NAME (an authority), or both',
-    );
-  }
   if (flags.federation !== undefined && flags.brokerKubeconfig === undefined && flags.etcd === undefined) {
     throw usageError(`--federation ${flags.federation}: want --broker-kubeconfig FILE or --etcd URL to read it from`);
   }

@@ -11,7 +11,10 @@ export function addDnsCommand(program: Command, run: (flags: DnsFlags) => Promis
   const command = program
     .command('dns')
     .description(verbs.dns)
-    .option('--cluster-id <id>', 'the cluster that it serves; without it only a federation is served')
+    .option(
+      '--cluster-id <id>',
+      'the cluster that it serves (default: the id that the cluster joined with, none with --federation)',
+    )
     .option(
       '--listen <host:port...>',
       'addresses to listen on, UDP and TCP; ports may differ, and port 0 takes a free one',
@@ -67,8 +70,8 @@ export function addDnsCommand(program: Command, run: (flags: DnsFlags) => Promis
       'after',
       `
 Until its first sync it answers from the copy of names in --state, else SERVFAIL, never NXDOMAIN. Examples:
-  portolan dns --cluster-id east --kubeconfig east.kubeconfig --listen 10.96.0.10:53 --forward 192.0.2.53
-  portolan dns --cluster-id east --stub world.svc.federation=10.0.0.53,10.0.0.54
+  portolan dns --kubeconfig east.kubeconfig --listen 10.96.0.10:53 --forward 192.0.2.53
+  portolan dns --stub world.svc.federation=10.0.0.53,10.0.0.54
   portolan dns --federation world --broker-kubeconfig broker.kubeconfig --clusterset prod --listen 10.0.0.53:53
   portolan dns --federation world --etcd http://127.0.0.1:2379 --trusted-range 10.0.0.0/8
 `,

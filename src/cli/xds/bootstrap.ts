@@ -4,6 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { requireClusterId } from '../../clusterset/membership/cluster-id.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { systemNamespace, xdsNamespace } from '../../kube/objects/ours.ts';
 import { issueProxy, openAuthority, renewedCertificateMs } from '../../xds/identity/authority.ts';
@@ -13,7 +14,6 @@ import {
   grpcBootstrap,
   type ServerAddress,
 } from '../../xds/identity/bootstrap.ts';
-import { requireClusterId } from '../../xds/identity/cluster-id.ts';
 import { bootstrapFile, identityFile, identityText } from '../../xds/identity/proxy-files.ts';
 import {
   formatNodeId,

@@ -8,7 +8,7 @@ import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { sleep, type World } from '../../base/world.ts';
 import { type CertificateUse, type Credentials, issueCertificate } from '../../base/x509/certificates.ts';
 import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
-import { findNamesCopy } from '../../catalog/copy/copy-keeper.ts';
+import { findNamesCopy, ownerOf } from '../../catalog/copy/copy-keeper.ts';
 import { brokerInit } from '../../cli/clusterset/broker-init.ts';
 import { brokerToken } from '../../cli/clusterset/broker-token.ts';
 import { join } from '../../cli/clusterset/join.ts';
@@ -169,7 +169,7 @@ async function startDemoResolver(
   { world, log, directory, parts }: DemoDeps,
   { cluster, client, stubEndpoint }: { cluster: DemoCluster; client: Client; stubEndpoint: StubEndpoint },
 ): Promise<Resolver> {
-  const own = { world, log, directory: `${directory}/${cluster.id}`, owner: `cluster ${cluster.id}` };
+  const own = { world, log, directory: `${directory}/${cluster.id}`, owner: ownerOf(cluster.id) };
   const resolver = await startResolver({
     ...{ world, log, home: client, cluster, stubEndpoint },
     namesCopy: await findNamesCopy(own),

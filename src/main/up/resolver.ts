@@ -2,7 +2,7 @@
 
 import { errorText } from '../../base/log.ts';
 import { formatHostPort } from '../../base/net/host-port.ts';
-import { findNamesCopy } from '../../catalog/copy/copy-keeper.ts';
+import { findNamesCopy, ownerOf } from '../../catalog/copy/copy-keeper.ts';
 import { startDnsAdmin } from '../dns-admin.ts';
 import { dnsCertificates } from '../dns-certificates.ts';
 import { type Resolver, type ResolverOptions, startResolver } from '../resolver.ts';
@@ -79,7 +79,7 @@ async function startAt(
   stub: Stub,
 ): Promise<Resolver> {
   const { world, log, home, id, zone, region, dns, directory } = options;
-  const namesCopy = await findNamesCopy({ world, log, directory, owner: `cluster ${id}` });
+  const namesCopy = await findNamesCopy({ world, log, directory, owner: ownerOf(id) });
   return startResolver({
     ...{ world, log, home, namesCopy, ...stub },
     cluster: { id, ...(zone === '' ? {} : { zone }), ...(region === '' ? {} : { region }) },

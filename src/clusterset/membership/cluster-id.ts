@@ -1,12 +1,8 @@
 // The id that a cluster joined its clusterset with, as its home has it.
 
-import {
-  type ClusterProperty,
-  clusterIdProperty,
-  clusterPropertyType,
-} from '../../clusterset/kinds/cluster-property.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
+import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../kinds/cluster-property.ts';
 
 /** Undefined for a cluster that has joined nothing. */
 export async function findClusterId(home: Client): Promise<string | undefined> {
