@@ -124,7 +124,7 @@ describe('install on Kubernetes', () => {
 
   test('the resolver as a DaemonSet -> its Deployment goes, everything else stays as it was given', async () => {
     const { code, out } = await portolan('upgrade --set dns.workload=DaemonSet');
-    const changed = out.split('\n').filter((line) => !/^updated ConfigMap|^installed|^$/.test(line));
+    const changed = out.split('\n').filter((line) => /^(created|updated|removed) (?!ConfigMap)/.test(line));
     expect([code, changed]).toEqual([
       0,
       [
@@ -175,8 +175,9 @@ describe('install on Kubernetes', () => {
     const { code, out, err } = await portolan(`join ${token} --install`);
     expect([code, code === 0 ? '' : err]).toEqual([0, '']);
     expect(out).toContain('created Deployment portolan-system/portolan-agent');
-    expect(api.kubectl('get', 'deployment', 'portolan-dns', '-n', 'portolan-system', '-o', 'yaml')).toContain(
-      '- east\n',
+    // The resolver takes the id from the home.
+    expect(api.kubectl('get', 'deployment', 'portolan-dns', '-n', 'portolan-system', '-o', 'yaml')).not.toContain(
+      '--cluster-id',
     );
     expect(out.trimEnd().split('\n').at(-1)).toBe('next: portolan status');
   });
@@ -386,8 +387,8 @@ function sorted(list: string): unknown[] {
   return (
     documents
       .flatMap((document): Listed[] => document.items ?? [document])
-      // Helm makes the first itself, and keeps the second.
-      .filter((object) => !/^Namespace\/\/portolan-(system|external)$/.test(key(object)))
+      // Helm makes the first itself, and keeps the others.
+      .filter((object) => !/^Namespace\/\/portolan-(system|external|peering|xds)$/.test(key(object)))
       .sort((a, b) => (key(a) < key(b) ? -1 : 1))
   );
 }
