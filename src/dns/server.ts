@@ -19,7 +19,7 @@ import { defaultClients } from './handlers/acl.ts';
 import { reverseTrees } from './handlers/reverse.ts';
 import { defaultSourceOption } from './message/wire.ts';
 import { createCounters } from './metrics/observe.ts';
-import { type CloseOptions, openSockets, type Serving } from './sockets/open-sockets.ts';
+import { type CloseOptions, checkPortsFree, holdSockets, placesOf, type Serving } from './sockets/open-sockets.ts';
 import { startWorkers } from './sockets/server-workers.ts';
 import { markOf } from './source/trusted-servers.ts';
 import type { CacheOptions } from './upstream/cache.ts';
@@ -96,15 +96,17 @@ async function startHere(
   const { stubZones = [] } = options;
   const service = new DnsService({ world, log, config, memory, stubZones, exchange, counters, writeLine });
   const stopNews = table.onNews((news) => service.take(news));
-  const sockets = await openSockets({
-    ...options,
-    responder: service.responder,
-    tally: service.tally,
-    config,
-    reusePort: false,
-  });
+  const { responder, tally } = service;
+  // With port 0 the kernel would choose among ports that others share.
+  const reusePort = options.listen.port !== 0;
+  const held = holdSockets({ ...options, responder, tally, config, reusePort });
+  const { takesOver } = options.listen;
+  if (!takesOver) await checkPortsFree({ ...options, config });
+  const sockets = takesOver ? placesOf(options.listen) : await held.open();
   return {
-    ...sockets,
+    ...{ ...sockets, tcpPort: sockets.udpPort },
+    setTls: (material) => held.setTls(material),
+    takeOver: async () => void (await held.open()),
     counters: () => [counters],
     workerRestarts: () => 0,
     setQueryLog: (isOn) => table.setQueryLog(isOn),
@@ -112,7 +114,7 @@ async function startHere(
     setTrust: (trust) => service.trust.replace(trust),
     changeZones: (change) => service.changeZones(change),
     close: async (how) => {
-      await sockets.close(how);
+      await held.close(how);
       stopNews();
     },
   };

@@ -91,22 +91,26 @@ export async function runDns(flags: DnsFlags): Promise<void> {
     parts.add('dns', () => run.parts.stop());
     let isReady = false;
     const sayReady = () => {
+      if (!isReady && flags.takeOver) sayWhereItListens(run);
       if (!isReady) process.stdout.write('ready\n');
       isReady = true;
       stayCompact();
     };
-    let turn: Promise<void> = Promise.resolve();
-    const failed = new Promise<never>((_resolve, reject) => {
-      followed?.onChange((id) => {
-        turn = turn.then(async () => {
-          if (isStopping || run.flags.clusterId === id) return;
-          log.info('the cluster has another id: serving it from now on', { id });
-          await run.parts.stop();
-          run = await startRun(withId(run.flags, id), outer);
-          void run.whenSynced().then(sayReady);
-        });
-        turn.catch(reject);
+    const failed = Promise.withResolvers<never>();
+    const awaitServing = (started: Run) =>
+      started.whenServing().then(sayReady, (error: unknown) => {
+        if (started === run && !isStopping) failed.reject(error);
       });
+    let turn: Promise<void> = Promise.resolve();
+    followed?.onChange((id) => {
+      turn = turn.then(async () => {
+        if (isStopping || run.flags.clusterId === id) return;
+        log.info('the cluster has another id: serving it from now on', { id });
+        await run.parts.stop();
+        run = await startRun(withId(run.flags, id), outer);
+        void awaitServing(run);
+      });
+      turn.catch(failed.reject);
     });
     const stopped = untilStopped(log, async (signal) => {
       isStopping = true;
@@ -116,9 +120,10 @@ export async function runDns(flags: DnsFlags): Promise<void> {
       await run.server.close({ drainMs });
       await parts.stop();
     });
-    sayWhereItListens(run);
-    void run.whenSynced().then(sayReady);
-    await Promise.race([stopped, failed]);
+    if (flags.takeOver) process.stdout.write(`admin ${run.adminUrl}\n`);
+    else sayWhereItListens(run);
+    void awaitServing(run);
+    await Promise.race([stopped, failed.promise]);
   });
 }
 
@@ -127,7 +132,9 @@ interface Outer extends Omit<Hands, 'parts' | 'served'> {
 }
 
 /** One resolver or authority: until its end, or until the cluster has another id. */
-interface Run extends Pick<Running, 'server' | 'stubPort' | 'whenSynced'> {
+interface Run extends Pick<Running, 'server' | 'stubPort'> {
+  /** Resolves when everything was read, and clients are answered from it. */
+  whenServing(): Promise<void>;
   /** With the ports that it has taken. */
   readonly flags: DnsFlags;
   readonly adminUrl: string;
@@ -143,12 +150,28 @@ async function startRun(flags: DnsFlags, outer: Outer): Promise<Run> {
     parts.add('dns', () => running.stop());
     const { server, admin, stubPort } = running;
     followTlsFiles(flags, hands, server);
-    const notReady = () => (outer.isStopping() ? 'stopping' : admin.notReady());
+    let isListening = !flags.takeOver;
+    const notReady = () => {
+      if (outer.isStopping()) return 'stopping';
+      return admin.notReady() || (isListening ? '' : 'not listening yet');
+    };
     const listen = parseListen(flags.adminListen, '--admin-listen');
     const endpoint = await startDnsAdmin({ ...admin, notReady, world, listen, server });
     parts.add('admin endpoint', () => endpoint.close());
-    const whenSynced = () => running.whenSynced();
-    return { server, stubPort, whenSynced, adminUrl: endpoint.url, parts, flags: pinned(flags, running, endpoint.url) };
+    const whenServing = async () => {
+      await running.whenSynced();
+      if (isListening) return;
+      await server.takeOver();
+      isListening = true;
+    };
+    return {
+      server,
+      stubPort,
+      whenServing,
+      adminUrl: endpoint.url,
+      parts,
+      flags: pinned(flags, running, endpoint.url),
+    };
   } catch (error) {
     await parts.stop();
     throw error;

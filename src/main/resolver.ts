@@ -250,7 +250,7 @@ async function addStubEndpoint(
     suffix: endpoint.suffix,
   });
   await federations.load();
-  const listening = await listenFederations({ ...endpoint, federations });
+  const listening = await listenFederations({ ...endpoint, federations, takesOver: options.listen.takesOver });
   parts.add('stub-zone endpoint', () => listening.close());
   return listening.port;
 }

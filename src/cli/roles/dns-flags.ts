@@ -34,6 +34,7 @@ export interface DnsFlags {
   readonly serverAddress: string[];
   readonly workers?: string;
   readonly lameduck: string;
+  readonly takeOver?: boolean;
   readonly client: string[];
   readonly forward: string[];
   readonly forwardResendMs?: string;
@@ -103,6 +104,9 @@ export function checkFlags(flags: DnsFlags): void {
   ] as const) {
     if (problems.length > 0) throw usageError(`${flag} ${name}: ${problems.join('; ')}`);
   }
+  const ports = [...flags.listen.map((text) => parseListen(text).port), Number(flags.tlsPort)];
+  if (flags.takeOver && ports.includes(0))
+    throw usageError('--take-over: want the ports of the running server in --listen and --tls-port, not 0');
   for (const text of flags.serverAddress)
     if (!parseIp(text)) throw usageError(`--server-address ${text}: want an address such as 10.96.0.10`);
   for (const [flag, texts] of [
@@ -225,7 +229,8 @@ export async function listenOf(host: Host, flags: DnsFlags): Promise<ListenOptio
   const port = addresses[0]?.port ?? 53;
   const hosts = addresses.filter((address) => address.port === port).map((address) => address.host);
   const others = addresses.filter((address) => address.port !== port);
-  const listen = { hosts, port, ...(others.length > 0 ? { others } : {}) };
+  const takesOver = flags.takeOver ? { takesOver: true } : {};
+  const listen = { hosts, port, ...(others.length > 0 ? { others } : {}), ...takesOver };
   const { tlsCert, tlsKey } = flags;
   if (tlsCert === undefined && tlsKey === undefined) return listen;
   const material = await tlsMaterialOf(host, flags);

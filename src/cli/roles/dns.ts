@@ -36,6 +36,10 @@ export function addDnsCommand(program: Command, run: (flags: DnsFlags) => Promis
       '--workers <n>',
       'threads that share the port; 0 serves in the main one (default: one for each core beyond the first)',
     )
+    .option(
+      '--take-over',
+      'listen beside the portolan dns that has these addresses now, once all names are read; stop that one after `ready`',
+    )
     .option('--lameduck <seconds>', 'how long to keep answering after SIGTERM, while /readyz fails', '0')
     .addOption(list('--client <cidr...>', 'allowed clients', 'private and loopback addresses'))
     .addOption(

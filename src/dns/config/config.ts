@@ -20,6 +20,8 @@ export interface ListenOptions {
   /** Addresses with ports of their own. */
   readonly others?: readonly { readonly host: string; readonly port: number }[];
   readonly tls?: { readonly port: number; readonly material: TlsMaterial };
+  /** Opens its sockets when it is told to, beside those of another server of the same user; all ports are given. */
+  readonly takesOver?: boolean;
   readonly tcpIdleMs?: number;
   readonly tcpConnectionsMax?: number;
   readonly tlsHandshakeMs?: number;

@@ -5,10 +5,10 @@ import type { Log } from '../../base/log.ts';
 import { LogBudget, packetFaults } from '../../base/log-budget.ts';
 import { sleep, type World } from '../../base/world.ts';
 import type { ChainConfig } from '../chain/chain.ts';
-import type { Responder } from '../chain/responder.ts';
+import { Responder } from '../chain/responder.ts';
 import type { ZoneChange } from '../chain/service.ts';
 import type { ListenOptions, StubZone, TlsMaterial, TrustConfig } from '../config/config.ts';
-import type { Tally } from '../metrics/observe.ts';
+import { createCounters, type Tally, tallyIn } from '../metrics/observe.ts';
 import { listenStream } from './server-stream.ts';
 import { type Listening, listenUdp } from './server-udp.ts';
 import { isWildcard, type LocalAddresses, listenWildcardUdp } from './wildcard-udp.ts';
@@ -26,6 +26,8 @@ export interface Sockets {
 
 /** Everything that serves; explaining is added around it. */
 export interface Serving extends Sockets {
+  /** Opens the sockets of a server that takes over. */
+  takeOver(): Promise<void>;
   /** For `readCounters` and `registerDnsMetrics`; one per thread. */
   counters(): readonly SharedArrayBuffer[];
   /** How many threads had to be replaced. */
@@ -39,8 +41,13 @@ export interface Serving extends Sockets {
   changeZones(change: ZoneChange): void;
 }
 
+/** Sockets that are not open yet. */
+export interface HeldSockets extends Pick<Sockets, 'setTls' | 'close'> {
+  open(): Promise<Sockets>;
+}
+
 export interface CloseOptions {
-  /** How long queries that wait for other servers may still be answered; new ones are not taken. */
+  /** How long queries that wait for other servers may still be answered. */
   readonly drainMs?: number;
 }
 
@@ -56,6 +63,46 @@ interface SocketParts {
 }
 
 const portTries = 20;
+
+/** Sockets that share their ports would share them with strangers too: one exclusive try tells beforehand. */
+export async function checkPortsFree({
+  world,
+  log,
+  listen,
+  config,
+}: Pick<SocketParts, 'world' | 'log' | 'listen' | 'config'>): Promise<void> {
+  if (listen.port === 0 && (listen.tls?.port ?? 0) === 0) return;
+  const tally = tallyIn(createCounters());
+  const responder = new Responder({ chain: [], onFault: () => {} });
+  const sockets = await openSockets({ world, log, listen, config, responder, tally, reusePort: false });
+  await sockets.close();
+}
+
+/** Where a server that takes over will listen: it is given all ports. */
+export function placesOf({
+  hosts,
+  port,
+  others = [],
+  tls,
+}: ListenOptions): Pick<Sockets, 'addresses' | 'udpPort' | 'tlsPort'> {
+  return { addresses: [...hosts.map((host) => ({ host, port })), ...others], udpPort: port, tlsPort: tls?.port };
+}
+
+export function holdSockets(parts: SocketParts): HeldSockets {
+  let { listen } = parts;
+  let opened: Promise<Sockets> | undefined;
+  return {
+    setTls: (material) => {
+      if (listen.tls) listen = { ...listen, tls: { ...listen.tls, material } };
+      void opened?.then(
+        (sockets) => sockets.setTls(material),
+        () => {},
+      );
+    },
+    open: () => (opened ??= openSockets({ ...parts, listen })),
+    close: async (options) => (await opened?.catch(() => undefined))?.close(options),
+  };
+}
 
 /** UDP and TCP on the same port: with port 0 the kernel chooses for UDP, and a taken TCP port means another try. */
 export async function openSockets(parts: SocketParts): Promise<Sockets> {

@@ -3,7 +3,7 @@
 
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import type { Socket } from 'node:net';
+import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { readBody } from '../../base/http.ts';
 import type { StubCertificates, StubEndpoint } from '../config/config.ts';
@@ -14,6 +14,8 @@ import type { Listening } from './server-udp.ts';
 
 export interface FederationsServerOptions extends StubCertificates, Pick<StubEndpoint, 'host' | 'port' | 'onRenewed'> {
   readonly federations: Federations;
+  /** Listens beside another server of the same user. */
+  readonly takesOver?: boolean;
   readonly connectionsMax?: number;
   readonly handshakeMs?: number;
 }
@@ -22,6 +24,21 @@ const bodyBytesMax = 16_384;
 const requestMsMax = 10_000;
 const defaultConnectionsMax = 100;
 const defaultHandshakeMs = 3000;
+
+/** The server that takes over shares the port: a stranger that would share it too is found by one exclusive try. */
+async function listen(server: Server, { host, port, takesOver }: FederationsServerOptions): Promise<void> {
+  const listening = (one: Server, reusePort: boolean) =>
+    new Promise<void>((resolve, reject) => {
+      one.once('error', reject);
+      one.listen({ host, port, reusePort }, () => resolve());
+    });
+  if (port !== 0 && !takesOver) {
+    const claim = createTcpServer();
+    await listening(claim, false);
+    await new Promise((resolve) => claim.close(resolve));
+  }
+  await listening(server, port !== 0);
+}
 
 export async function listenFederations(options: FederationsServerOptions): Promise<Omit<Listening, 'drain'>> {
   const answer = answerInOrder(options.federations);
@@ -48,10 +65,7 @@ export async function listenFederations(options: FederationsServerOptions): Prom
   server.prependListener('connection', (socket: Socket) => open.add(socket));
   server.on('secureConnection', (socket) => open.touch(socket));
   server.on('tlsClientError', (_error, socket) => socket.destroy());
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, options.host, () => resolve());
-  });
+  await listen(server, options);
   return {
     port: (server.address() as { port: number }).port,
     close: () =>

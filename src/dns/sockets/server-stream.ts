@@ -59,24 +59,26 @@ export async function listenStream(options: StreamOptions): Promise<Listening> {
   await listen(server, options);
   return {
     port: (server.address() as { port: number }).port,
-    drain: () => drain.begin(),
+    drain: () => {
+      server.close();
+      return drain.whenEmpty();
+    },
     ...(options.tls ? { setTls: (material) => (server as TlsServer).setSecureContext(secureContext(material)) } : {}),
     close: () =>
       new Promise((resolve) => {
+        // With an error, which does not matter, if draining has closed it.
         server.close(() => resolve());
         open.destroyAll();
       }),
   };
 }
 
-/** Counts the queries of all connections that wait, for the moment when no more are taken. */
+/** Counts the queries of all connections that wait. */
 class Drain {
-  hasBegun = false;
   #waiting = 0;
   #onEmpty = () => {};
 
-  begin(): Promise<void> {
-    this.hasBegun = true;
+  whenEmpty(): Promise<void> {
     return this.#waiting === 0 ? Promise.resolve() : new Promise((resolve) => (this.#onEmpty = resolve));
   }
 
@@ -152,7 +154,6 @@ function serve(socket: Socket, { answer, options, onActive, drain }: ServeParts)
   }
 
   function take(packet: Buffer): void {
-    if (drain.hasBegun) return;
     const result = options.responder.respond(packet, transport, address, port, identity, answer, 0);
     if (typeof result === 'number') {
       if (result > 0) send(answer.bytes.subarray(0, result));

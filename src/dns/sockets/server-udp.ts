@@ -23,7 +23,7 @@ export interface UdpOptions {
 
 export interface Listening {
   readonly port: number;
-  /** Takes no more queries; resolves when those that wait for other servers have been answered. */
+  /** Takes no more connections; resolves when no query waits for other servers. What comes meanwhile is answered. */
   drain(): Promise<void>;
   close(): Promise<void>;
   /** Only where TLS is spoken: the certificate for connections from now on. */
@@ -108,14 +108,16 @@ export async function listenUdp(options: UdpOptions): Promise<Listening> {
   enlargeBuffers(socket);
   return {
     port: socket.address().port,
-    drain: () => {
-      socket.off('message', onMessage);
-      return waiting === 0 ? Promise.resolve() : new Promise((resolve) => (onDrained = resolve));
-    },
-    close: () => {
-      isClosed = true;
-      return new Promise((resolve) => socket.close(() => resolve()));
-    },
+    drain: () => (waiting === 0 ? Promise.resolve() : new Promise((resolve) => (onDrained = resolve))),
+    // Right after the loop has read its sockets: packets that came before are answered, and the next ones reach the server
+    // that shares the port.
+    close: () =>
+      new Promise((resolve) =>
+        setImmediate(() => {
+          isClosed = true;
+          socket.close(() => resolve());
+        }),
+      ),
   };
 }
 

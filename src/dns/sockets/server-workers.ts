@@ -8,11 +8,10 @@ import { siblingModule } from '../../base/sibling-module.ts';
 import type { World } from '../../base/world.ts';
 import type { CatalogMemory, CatalogNews, NameTable } from '../../catalog/names/name-table.ts';
 import type { ChainConfig } from '../chain/chain.ts';
-import { Responder } from '../chain/responder.ts';
 import type { ZoneChange } from '../chain/service.ts';
 import type { ListenOptions, StubZone, TlsMaterial, TrustConfig } from '../config/config.ts';
-import { createCounters, tallyIn } from '../metrics/observe.ts';
-import { type CloseOptions, openSockets, type Serving } from './open-sockets.ts';
+import { createCounters } from '../metrics/observe.ts';
+import { type CloseOptions, checkPortsFree, placesOf, type Serving } from './open-sockets.ts';
 
 export interface WorkerSetup {
   readonly config: ChainConfig;
@@ -28,11 +27,20 @@ export type ToWorker =
   | { readonly kind: 'trust'; readonly trust: TrustConfig }
   | { readonly kind: 'zones'; readonly change: ZoneChange }
   | { readonly kind: 'tls'; readonly material: TlsMaterial }
+  | { readonly kind: 'open' }
   | { readonly kind: 'close'; readonly how: CloseOptions | undefined };
+
+/** The fields of a system error that a thread cannot hand on with the error itself. */
+export interface SocketFault {
+  readonly code?: string | undefined;
+  readonly syscall?: string | undefined;
+  readonly address?: string | undefined;
+  readonly port?: number | undefined;
+}
 
 export type FromWorker =
   | ({ readonly kind: 'listening' } & Ports)
-  | { readonly kind: 'failed'; readonly message: string; readonly code: string | undefined }
+  | { readonly kind: 'failed'; readonly message: string; readonly fault: SocketFault }
   | { readonly kind: 'log'; readonly line: string }
   | { readonly kind: 'query'; readonly fields: LogFields };
 
@@ -98,13 +106,26 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
     stopNews();
   }
 
-  try {
+  /** It tells the others which ports it found free. */
+  async function startFirst(): Promise<Ports> {
     await checkPortsFree(options);
     const ports = await start();
     const { tls } = listen;
     const others = ports.addresses.slice(listen.hosts.length);
     listen = { ...listen, port: ports.udpPort, others, tls: tls && { ...tls, port: ports.tlsPort! } };
-    for (let i = 1; i < options.workers; i++) await start();
+    return ports;
+  }
+
+  try {
+    const held: Promise<Ports>[] = [];
+    const ports = listen.takesOver ? placesOf(listen) : await startFirst();
+    for (let i = listen.takesOver ? 0 : 1; i < options.workers; i++) {
+      const opening = start();
+      if (!listen.takesOver) await opening;
+      else held.push(opening);
+    }
+    // Reported by takeOver.
+    for (const opening of held) opening.catch(() => {});
     return {
       addresses: ports.addresses,
       udpPort: ports.udpPort,
@@ -130,21 +151,18 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
         if (listen.tls) listen = { ...listen, tls: { ...listen.tls, material } };
         tell({ kind: 'tls', material });
       },
+      takeOver: async () => {
+        // Also for threads that come later.
+        listen = { ...listen, takesOver: false };
+        tell({ kind: 'open' });
+        await Promise.all(held);
+      },
       close,
     };
   } catch (error) {
     await close();
     throw error;
   }
-}
-
-/** Threads share their ports, and the kernel would let them share with strangers too: one exclusive try tells beforehand. */
-async function checkPortsFree({ world, log, listen, config }: WorkersOptions): Promise<void> {
-  if (listen.port === 0 && (listen.tls?.port ?? 0) === 0) return;
-  const tally = tallyIn(createCounters());
-  const responder = new Responder({ chain: [], onFault: () => {} });
-  const sockets = await openSockets({ world, log, listen, config, responder, tally, reusePort: false });
-  await sockets.close();
 }
 
 function listening(
@@ -156,7 +174,7 @@ function listening(
     worker.once('exit', () => reject(new Error('dns worker ended before it listened')));
     worker.on('message', (message: FromWorker) => {
       if (message.kind === 'listening') resolve(message);
-      else if (message.kind === 'failed') reject(Object.assign(new Error(message.message), { code: message.code }));
+      else if (message.kind === 'failed') reject(Object.assign(new Error(message.message), message.fault));
       else onLog(message);
     });
   });

@@ -8,8 +8,8 @@ import type { Timer } from '../../base/world.ts';
 import type { CatalogNews } from '../../catalog/names/name-table.ts';
 import { DnsService } from '../chain/service.ts';
 import { createTransport } from '../upstream/transport.ts';
-import { type CloseOptions, openSockets } from './open-sockets.ts';
-import type { FromWorker, ToWorker, WorkerSetup } from './server-workers.ts';
+import { type CloseOptions, holdSockets } from './open-sockets.ts';
+import type { FromWorker, SocketFault, ToWorker, WorkerSetup } from './server-workers.ts';
 
 const setup = workerData as WorkerSetup;
 const port = parentPort!;
@@ -22,21 +22,7 @@ const service = new DnsService({ ...setup, world, log, exchange, writeLine });
 // Start-up data is held for as long as the thread lives: only the reader has the old copy, and releases it.
 Object.assign(setup.memory, { old: undefined });
 
-// News may come while the sockets are being opened: the first thing is to listen to it.
-port.on('message', (message: ToWorker) => {
-  if (message.kind === 'news') takeNews(message.news);
-  else if (message.kind === 'stubZones') service.stubZones.replace(message.zones);
-  else if (message.kind === 'trust') service.trust.replace(message.trust);
-  else if (message.kind === 'zones') service.changeZones(message.change);
-  else if (message.kind === 'tls')
-    void opening.then(
-      (sockets) => sockets.setTls(message.material),
-      () => {},
-    );
-  else void stop(message.how);
-});
-
-const opening = openSockets({
+const sockets = holdSockets({
   world,
   log,
   listen: setup.listen,
@@ -46,13 +32,29 @@ const opening = openSockets({
   reusePort: true,
 });
 
-opening.then(
-  ({ addresses, udpPort, tlsPort }) => send({ kind: 'listening', addresses, udpPort, tlsPort }),
-  (error: Error & { code?: string }) => {
-    send({ kind: 'failed', message: error.message, code: error.code });
-    void stop();
-  },
-);
+// News may come while the sockets are being opened: the first thing is to listen to it.
+port.on('message', (message: ToWorker) => {
+  if (message.kind === 'news') takeNews(message.news);
+  else if (message.kind === 'stubZones') service.stubZones.replace(message.zones);
+  else if (message.kind === 'trust') service.trust.replace(message.trust);
+  else if (message.kind === 'zones') service.changeZones(message.change);
+  else if (message.kind === 'tls') sockets.setTls(message.material);
+  else if (message.kind === 'open') void open();
+  else void stop(message.how);
+});
+
+async function open(): Promise<void> {
+  try {
+    const { addresses, udpPort, tlsPort } = await sockets.open();
+    send({ kind: 'listening', addresses, udpPort, tlsPort });
+  } catch (error) {
+    const { message, code, syscall, address, port: taken } = error as Error & SocketFault;
+    send({ kind: 'failed', message, fault: { code, syscall, address, port: taken } });
+    await stop();
+  }
+}
+
+if (!setup.listen.takesOver) void open();
 
 /** Blocks that another took the place of come one after the other while a list is read: once for all of them. */
 const collectMs = 1000;
@@ -67,8 +69,7 @@ function takeNews(news: CatalogNews): void {
 
 async function stop(how?: CloseOptions): Promise<void> {
   collecting?.cancel();
-  const sockets = await opening.catch(() => undefined);
-  await sockets?.close(how);
+  await sockets.close(how);
   exchange.close();
   port.close();
 }
