@@ -152,7 +152,7 @@ describe('install on Kubernetes', () => {
     cpSync('deploy', join(folder, 'portolan/deploy'), { recursive: true });
     writeFileSync(join(folder, 'kustomization.yaml'), /```yaml\n([^`]+)```/.exec(guide)![1]!);
     const text = api.kubectl('kustomize', folder);
-    expect(text).toMatch(/- dns\n[^]*- --forward=192\.0\.2\.53\n/);
+    expect(text).toMatch(/- dns\n(.*\n)*? +- --forward=192\.0\.2\.53\n/);
     expect(text).toContain('name: portolan-xds');
     expect(new Set(text.match(/image: .*portolan.*/g))).toEqual(new Set(['image: registry.example/portolan:0.1.0']));
   });
