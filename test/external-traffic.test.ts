@@ -129,6 +129,15 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
     expect(await get('10.50.0.1:80', 'other.test')).toContain('200 web1 host=other.test rule=none');
   });
 
+  test.each<Record<string, string>>([
+    {},
+    { 'x-forwarded-proto': 'https', 'x-portolan-forwarded-proto': 'forged', 'user-agent': 'probe' },
+  ])('a Host that no rule names, with the headers %j -> these arrive, and no other', async (headers) => {
+    const answer = await outside.ask({ do: 'http', to: '10.50.0.1:80', host: 'echo.test', headers });
+    const { 'x-portolan-forwarded-proto': _own, ...sent } = headers;
+    expect(JSON.parse(answer.replace(/^200 /, ''))).toEqual({ host: 'echo.test', ...sent });
+  });
+
   test('TLS origination without the secret of its CA -> closed, and nothing reaches the address as plain text', async () => {
     expect(await get('10.50.0.1:80', 'unready.test')).toMatch(/^503 /);
     expect(await outside.ask({ do: 'tcp', to: '10.50.0.7:9000', send: 'hello' })).not.toBe('hello');

@@ -19,7 +19,13 @@ export interface WorldTask {
 }
 
 export type Order =
-  | { readonly do: 'http'; readonly to: string; readonly host?: string; readonly body?: string }
+  | {
+      readonly do: 'http';
+      readonly to: string;
+      readonly host?: string;
+      readonly body?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
   | { readonly do: 'http2'; readonly to: string; readonly host: string; readonly isGrpc?: boolean }
   | { readonly do: 'tls'; readonly to: string; readonly sni: string }
   | { readonly do: 'tcp'; readonly to: string; readonly send?: string }
@@ -50,6 +56,9 @@ function listen(
 function web(name: string): (request: IncomingMessage, response: ServerResponse) => void {
   return (incoming, response) => {
     const { host, 'x-portolan-rule': rule = 'none' } = incoming.headers;
+    // Everything that arrived but what concerns one connection alone.
+    const { connection: _hop, ...arrived } = incoming.headers;
+    if (host === 'echo.test') return void response.end(JSON.stringify(arrived));
     const client = (incoming.socket as TLSSocket).getPeerCertificate?.()?.subject?.CN ?? 'none';
     response.end(`${name} host=${host} rule=${rule} client=${client} http=${incoming.httpVersion}`);
   };
@@ -110,9 +119,9 @@ function split(to: string): { host: string; port: number } {
   return { host: to.slice(0, colon), port: Number(to.slice(colon + 1)) };
 }
 
-function http({ to, host, body }: Extract<Order, { do: 'http' }>): Promise<string> {
+function http({ to, host, body, headers: given }: Extract<Order, { do: 'http' }>): Promise<string> {
   return new Promise((resolve) => {
-    const headers = { ...(host === undefined ? {} : { host }), 'x-portolan-rule': 'forged' };
+    const headers = { ...(host === undefined ? {} : { host }), 'x-portolan-rule': 'forged', ...given };
     const asked = request({
       ...split(to),
       headers,

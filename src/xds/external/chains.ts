@@ -4,7 +4,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { Plugins } from '../../external/plugins/plugin.ts';
 import type { Target } from '../../external/rules/target.ts';
-import { blackholeName, extension, fromAds, passthroughName, ruleHeader } from './envoy-names.ts';
+import { blackholeName, extension, fromAds, passthroughName, ruleHeader, sentProtoHeader } from './envoy-names.ts';
 import { clusterChoice, filterNameOf, type HttpClass, portRouteName, vipRouteName } from './routes.ts';
 
 export type ChainUse =
@@ -67,22 +67,39 @@ function http(name: string, use: Extract<ChainUse, { httpClass: HttpClass }>, pl
 
 /** Overwrites what a client may have sent. */
 function ruleMark(value: string): JsonObject {
-  const append = { header: { key: ruleHeader, value }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' };
+  const append = overwrite(ruleHeader, value);
   return {
     name: 'rule',
     typed_config: {
       '@type': extension('http.early_header_mutation.header_mutation.v3.HeaderMutation'),
-      mutations: [{ append }],
+      mutations: [
+        { append },
+        { remove: sentProtoHeader },
+        { append: overwrite(sentProtoHeader, '%REQ(x-forwarded-proto)%') },
+      ],
     },
   };
 }
 
-// The route has been chosen when filters run. It must be gone before one of them signs the request.
+/** An empty value adds nothing. */
+function overwrite(key: string, value: string): JsonObject {
+  return { header: { key, value }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' };
+}
+
+// The route has been chosen when filters run. Marks must be gone before one of them signs the request, and Envoy has written
+// x-forwarded-proto where the client sent none.
 const forgetRule: JsonObject = {
   name: 'forget-rule',
   typed_config: {
     '@type': extension('filters.http.header_mutation.v3.HeaderMutation'),
-    mutations: { request_mutations: [{ remove: ruleHeader }] },
+    mutations: {
+      request_mutations: [
+        { remove: ruleHeader },
+        { remove: 'x-forwarded-proto' },
+        { append: overwrite('x-forwarded-proto', `%REQ(${sentProtoHeader})%`) },
+        { remove: sentProtoHeader },
+      ],
+    },
   },
 };
 

@@ -17,6 +17,8 @@ export const passthroughName = 'passthrough';
 export const blackholeName = 'blackhole';
 /** Says on the way from a chain to a route under which rule the connection fell. Never leaves the proxy. */
 export const ruleHeader = 'x-portolan-rule';
+/** Keeps what the client sent while Envoy writes its own value. */
+export const sentProtoHeader = 'x-portolan-forwarded-proto';
 
 export function causeOf({ object }: Target): Cause {
   return { at: 'home', ...object };

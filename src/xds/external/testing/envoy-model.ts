@@ -56,7 +56,7 @@ export class EnvoyModel {
     if (routes === undefined) return { kind: 'closed' };
     const headers: Record<string, string> = {};
     for (const { typed_config: mutation } of config.early_header_mutation_extensions)
-      for (const { append } of mutation.mutations) headers[append.header.key] = append.header.value;
+      for (const { append } of mutation.mutations) if (append) headers[append.header.key] = append.header.value;
     const virtualHost = virtualHostOf(routes, host.toLowerCase());
     const route = virtualHost?.routes.find(({ match }: Json) =>
       (match.headers ?? []).every(({ name, string_match }: Json) => headers[name] === string_match.exact),
