@@ -105,7 +105,7 @@ export function holdSockets(parts: SocketParts): HeldSockets {
 }
 
 /** UDP and TCP on the same port: with port 0 the kernel chooses for UDP, and a taken TCP port means another try. */
-export async function openSockets(parts: SocketParts): Promise<Sockets> {
+async function openSockets(parts: SocketParts): Promise<Sockets> {
   for (let tries = 1; ; tries++) {
     const opened: Listening[] = [];
     try {
