@@ -48,7 +48,7 @@ import { openAuthorityBroker } from './authority-broker.ts';
 import type { AuthoritySetup } from './authority-role.ts';
 import { startDnsAdmin } from './dns-admin.ts';
 import { dnsCertificates } from './dns-certificates.ts';
-import { type FollowedClusterId, followClusterId } from './followed-cluster-id.ts';
+import { type FollowedClusterId, followClusterId } from './ground/followed-cluster-id.ts';
 import { nodeName, processLog, untilStopped, withParts } from './process.ts';
 import { startResolver } from './resolver.ts';
 import { staleRemark } from './stale-zones.ts';

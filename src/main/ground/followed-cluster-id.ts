@@ -1,11 +1,15 @@
 // The id of the cluster that a part serves, where no flag gives it: the one that the cluster joined with, also if it joins
 // later or anew.
 
-import type { Log } from '../base/log.ts';
-import { sleep, type World } from '../base/world.ts';
-import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
-import type { Client } from '../kube/client/client.ts';
-import { createInformer } from '../kube/controller/informer.ts';
+import type { Log } from '../../base/log.ts';
+import { sleep, type World } from '../../base/world.ts';
+import {
+  type ClusterProperty,
+  clusterIdProperty,
+  clusterPropertyType,
+} from '../../clusterset/kinds/cluster-property.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { createInformer } from '../../kube/controller/informer.ts';
 
 export interface FollowedClusterId {
   current(): string;
