@@ -10,7 +10,7 @@ import { createSystemLookUp } from '../base/real/look-up.ts';
 import { createPartMetrics } from '../base/real/process-metrics.ts';
 import { sleep, type Timer, type World } from '../base/world.ts';
 import type { Credentials } from '../base/x509/certificates.ts';
-import { findClusterId } from '../clusterset/membership/cluster-id.ts';
+import { findClusterId } from '../clusterset/explain/cluster-id.ts';
 import type { Plugins } from '../external/plugins/plugin.ts';
 import type { OutboundPorts } from '../external/rules/redirects.ts';
 import { ingressArgs } from '../install/envoy-containers.ts';

@@ -6,7 +6,7 @@ import { createPartMetrics } from '../base/real/process-metrics.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { parseListen, parseMode } from '../cli/roles/options.ts';
 import type { XdsFlags } from '../cli/roles/xds.ts';
-import { requireClusterId } from '../clusterset/membership/cluster-id.ts';
+import { requireClusterId } from '../clusterset/explain/cluster-id.ts';
 import { loadPlugins } from '../external/plugins/edge/load.ts';
 import { createClient } from '../kube/client/client.ts';
 import { findHome } from '../kube/client/kubeconfig.ts';

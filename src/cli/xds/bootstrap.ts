@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { requireClusterId } from '../../clusterset/membership/cluster-id.ts';
+import { requireClusterId } from '../../clusterset/explain/cluster-id.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { systemNamespace, xdsNamespace } from '../../kube/objects/ours.ts';
 import { issueProxy, openAuthority, renewedCertificateMs } from '../../xds/identity/authority.ts';
