@@ -173,8 +173,17 @@ describeWith(['kubectl', 'dig', 'envoy'], 'portolan up', () => {
     expect(late.err).toMatch(/^portolan: export shop\/nosuch: not done after 1 s: .*nosuch/);
   });
 
-  test('the Envoy dies -> it is said and the process ends with an error', async () => {
+  test('an Envoy beside a home in no clusterset -> it is said that nothing is redirected to it, also where a name resolves; it dies -> said, and the process ends with an error', async () => {
     const envoy = await up(['--data', 'lone', '--dns-listen', '127.0.0.1:0', '--envoy', pathOf('envoy')!]);
+    expect(envoy.out()).toMatch(/^ *envoy +.*not redirected to it yet.*portolan proxy --envoy/m);
+    const mongo = `{ apiVersion: portolan.dev/v1alpha1, kind: MeshExternalService, metadata: { name: mongo, namespace: portolan-system }, spec: { match: [{ type: InternalVIP, value: mongo.ext.example, port: 27017, protocol: tcp }], destination: { type: Regular, endpoints: [{ address: 127.0.0.1 }] } } }`;
+    const kubectl = (args: string[], input = '') =>
+      execFileSync(pathOf('kubectl')!, ['--kubeconfig', kubeconfigOf('lone'), ...args], { input, encoding: 'utf8' });
+    kubectl(['create', '-f', '-'], mongo);
+    const status = async () => (await at('lone', 'status')).out;
+    await expect
+      .poll(status, { timeout: 30_000, interval: 500 })
+      .toMatch(/^mongo +NotRedirected +mongo\.ext\.example$/m);
     const children = execFileSync('ps', ['--ppid', String(envoy.child.pid), '-o', 'pid=,comm='], { encoding: 'utf8' });
     const pid = /(\d+) envoy/.exec(children)?.[1];
     process.kill(Number(pid), 'SIGKILL');

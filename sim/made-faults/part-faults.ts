@@ -189,6 +189,19 @@ export const partFaults: readonly MadeFault[] = [
     }),
   },
   {
+    fault: 'an account of a part lacks a right',
+    code: 'PTL0105',
+    says: /dns on n1: its account may not watch services/,
+    doctorExit: 7,
+    make: async (scene) => {
+      const lease = partLease(scene, 'dns', { ageMs: 0 });
+      const annotations = { ...lease.metadata.annotations, 'portolan.dev/missing-rights': '["watch services"]' };
+      await scene.desk.home.create(leaseType, { ...lease, metadata: { ...lease.metadata, annotations } });
+    },
+    mend: async ({ desk }) =>
+      void (await desk.home.delete(leaseType, { namespace: systemNamespace, name: 'portolan-dns-n1' })),
+  },
+  {
     fault: 'the clock of a machine is off',
     code: 'PTL0701',
     says: /its clock is \d+s ahead/,

@@ -235,6 +235,25 @@ test('doctor, status: an export without a Service, or of an ExternalName -> PTL0
   expect((await status(scene)).text).not.toContain('not at the broker');
 });
 
+test('doctor: a proxy tries connections -> it is told to ask each ready endpoint too, and a dead one is a finding', async () => {
+  const scene = await openScene();
+  const problem = 'endpoint 10.1.0.9:8080 is called ready and does not answer: refused';
+  const url = 'http://127.0.0.1:9001';
+  scene.set.simulation.network.listen(url, async ({ path }) => ({
+    status: 200,
+    headers: { 'content-type': 'application/json', 'portolan-part': 'n1_a' },
+    body: Buffer.from(JSON.stringify({ problems: path.includes('endpoints=on') ? [problem] : [] })),
+  }));
+  const lease = partLease(scene, 'proxy', { ageMs: 0 });
+  const annotations = { ...lease.metadata.annotations, 'portolan.dev/admin': url };
+  const spec = { ...lease.spec, holderIdentity: 'n1_a', leaseDurationSeconds: 3600 };
+  await scene.desk.home.create(leaseType, { ...lease, metadata: { ...lease.metadata, annotations }, spec });
+  const { findings } = await doctor(scene);
+  expect(findings.map(({ code, subject, message }) => `${code} ${subject}: ${message}`)).toContain(
+    `PTL0901 shop/checkout from proxy on n1: ${problem}`,
+  );
+});
+
 test('doctor: the admin of the set refuses an export -> PTL0304 says so, not that the agent is behind', async () => {
   const scene = await openScene();
   const body = { spec: { mayExport: ['none'] } };

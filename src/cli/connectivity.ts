@@ -23,7 +23,12 @@ import { type Lease, leaseType } from '../kube/objects/lease.ts';
 import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 import { partLabel, partState } from '../kube/objects/part-lease.ts';
-import { type ConnectivityRequest, countMax, testConnectivity } from '../proxy/connectivity/connectivity.ts';
+import {
+  type ConnectivityRequest,
+  countMax,
+  endpointsOf,
+  testConnectivity,
+} from '../proxy/connectivity/connectivity.ts';
 import { identifyByConntrack } from '../proxy/connectivity/prober.ts';
 import type { Report } from '../proxy/connectivity/report.ts';
 import { ProxyState } from '../proxy/state.ts';
@@ -107,11 +112,6 @@ export async function connectionProblems(
 }
 
 const fewConnections = 5;
-
-/** Each that a connection might lead to: a few connections need not meet the dead one. */
-function endpointsOf({ ports }: ConnectivityRequest['choice']) {
-  return ports.filter(({ protocol }) => protocol === 'TCP').flatMap(({ backends }) => backends);
-}
 
 interface Wanted {
   readonly namespace: string;

@@ -43,6 +43,13 @@ export const codes = {
       'The last good snapshot of this home is older than a day, or there is none. If its disk is lost, so is everything that changed since.',
     fix: 'Look at the reason in the message (portolan snapshot list shows it too), give the snapshots another folder with --snapshots, or take one with portolan snapshot save.',
   },
+  PTL0105: {
+    title: 'a part lacks a right',
+    severity: 'error',
+    means:
+      'The home refuses a running part something by RBAC. The part goes on with what it knew, or without what it may not read; the rest of it works.',
+    fix: 'Grant the right that the message names to the account of that part: run portolan install, portolan upgrade or helm upgrade again, or apply deploy/manifests of this release.',
+  },
   PTL0201: {
     title: 'the broker does not answer',
     severity: 'error',

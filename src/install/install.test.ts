@@ -10,6 +10,7 @@ import { parseListen } from '../cli/roles/options.ts';
 import type { KubernetesObject } from '../kube/objects/object.ts';
 import { imageOf } from './image.ts';
 import { objectsByPart, objectsOf } from './objects.ts';
+import { partsOf } from './parts.ts';
 import { heapVariable } from './pod.ts';
 import { commentOf } from './value-comments.ts';
 import { defaultValues, partNames, type Values, valueProblems } from './values.ts';
@@ -112,6 +113,16 @@ describe('install: least privilege', () => {
     const argsOf = (part: 'dns' | 'authority') => podOf(new Map(parts).get(part)!).containers[0]!.args.join(' ');
     expect(argsOf('dns')).toContain('--state /var/lib/portolan --lameduck 5');
     expect(argsOf('authority')).toContain('--state /var/lib/portolan');
+  });
+
+  test('resolvers -> ranges of clients as the values name them, each by a flag of its own; none by default', () => {
+    const argsOf = (clients: readonly string[]) => {
+      const values = { ...defaultValues, dns: { ...defaultValues.dns, clusterId: 'east', clients } };
+      return partsOf(values).find(({ name }) => name === 'dns')!.args;
+    };
+    expect(argsOf([])).not.toContain('--client');
+    const text = JSON.stringify(argsOf(['240.0.0.0/4', '2001:db8::/32']));
+    expect(text).toContain('"--client","240.0.0.0/4","--client","2001:db8::/32"');
   });
 
   test('resolvers -> the same threshold for memory that goes back as bin/portolan gives them', () => {

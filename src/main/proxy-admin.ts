@@ -3,7 +3,7 @@
 
 import type { Metrics } from '../base/metrics.ts';
 import { type AdminEndpoint, type AdminRoute, startAdminEndpoint } from '../base/real/admin-endpoint.ts';
-import { countMax, testConnectivity } from '../proxy/connectivity/connectivity.ts';
+import { countMax, endpointsOf, testConnectivity } from '../proxy/connectivity/connectivity.ts';
 import type { Identify } from '../proxy/connectivity/prober.ts';
 import type { ProxyRole } from './proxy.ts';
 
@@ -38,15 +38,18 @@ async function test({ proxy, identify, zone }: ProxyAdminOptions, query: URLSear
   if (!/^[^/]+\/[^/]+$/.test(service)) throw new Error('want /connectivity?service=NAMESPACE/NAME');
   if (!Number.isInteger(count) || count < 1 || count > countMax)
     throw new Error(`count ${query.get('count')}: want a number from 1 to ${countMax}`);
+  const choice = proxy.state.choiceOf(service);
   return testConnectivity({
     service,
     isImported: proxy.state.has(service),
-    choice: proxy.state.choiceOf(service),
+    choice,
     zone: await zone(),
     count,
     dns: query.get('dns') ?? undefined,
     isNameLookedUp: query.get('lookup') !== 'off',
     identify,
     proxies: 1,
+    // A few connections need not meet the dead one.
+    ...(query.get('endpoints') === 'on' && { endpoints: endpointsOf(choice) }),
   });
 }

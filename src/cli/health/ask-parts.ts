@@ -62,7 +62,12 @@ export function createPartAsker(client: Client, nowMs: number): PartAsker {
       return everyPart(client, { part: 'proxy', nowMs }, (lease, from) =>
         Promise.all(
           services.map(async (service) => {
-            const query = new URLSearchParams({ service, count: String(connectionsEach), lookup: 'off' });
+            const query = new URLSearchParams({
+              service,
+              count: String(connectionsEach),
+              lookup: 'off',
+              endpoints: 'on',
+            });
             const { problems } = await ask<Report>(lease, `/connectivity?${query}`);
             return { service, from, problems };
           }),

@@ -32,6 +32,13 @@ export const homeChecks: Checks = {
       .text.split('\n')
       .filter((line) => line.startsWith(snapshotWarning))
       .map((line) => ({ subject: server, message: line.slice(snapshotWarning.length, 300).trim() })),
+  PTL0105: ({ parts }) =>
+    need(parts)
+      .filter(({ state, missingRights }) => state === 'reporting' && missingRights.length > 0)
+      .map(({ part, node, missingRights }) => ({
+        subject: `${part} on ${node}`,
+        message: `its account may not ${missingRights.join(', ')}`,
+      })),
   PTL0701: ({ health, server }) => {
     const { clockOffMs } = need(health);
     if (clockOffMs === undefined || Math.abs(clockOffMs) <= clockOffMsMax) return [];

@@ -5,6 +5,7 @@ import type { HttpTransport } from '../../base/http.ts';
 import { sleep, type Timers, type World } from '../../base/world.ts';
 import { type AnyObject, apiVersionOf, type KubernetesObject, type ResourceType } from '../objects/object.ts';
 import { withLists } from './foreign.ts';
+import { MissingRights } from './missing-rights.ts';
 import { objectPath, type Query, withQuery } from './paths.ts';
 import { Renewals } from './renewals.ts';
 import { createRequester, type RequestSpec } from './request.ts';
@@ -118,6 +119,8 @@ export interface Client {
   getPath<T = unknown>(path: string, options?: PathOptions<T>): Promise<T>;
   /** Leases that this client wrote: by them a watch that broke knows the home again. */
   readonly renewals: Renewals;
+  /** Rights that it was refused lately. */
+  missingRights(): string[];
   close(): void;
 }
 
@@ -140,7 +143,8 @@ const patchTypes = {
 } as const;
 
 export function createClient(transport: HttpTransport, options: ClientOptions): Client {
-  const { send, stream } = createRequester(transport, options);
+  const rights = new MissingRights();
+  const { send, stream } = createRequester(transport, { ...options, rights });
   const renewals = new Renewals();
   const sendFor = async <T extends KubernetesObject>(type: ResourceType, spec: RequestSpec): Promise<T> => {
     const object = withLists(type, await send<T>(spec));
@@ -203,6 +207,7 @@ export function createClient(transport: HttpTransport, options: ClientOptions): 
       send({ method: 'POST', path: withQuery(objectPath(type, ref), writeQuery(write)), json: body, ...write }),
     getPath: (path, request) => send({ method: 'GET', path, ...request }),
     renewals,
+    missingRights: () => rights.list(),
     close: () => transport.close(),
   };
   return client;

@@ -4,6 +4,7 @@ import { type HttpResponse, type HttpTransport, readBody } from '../../base/http
 import { sleep, type World } from '../../base/world.ts';
 import { ApiError, type ApiErrorDetails } from '../objects/api-error.ts';
 import { parseWithoutNulls } from './foreign.ts';
+import type { MissingRights } from './missing-rights.ts';
 
 export interface RequestSpec {
   readonly method: string;
@@ -27,6 +28,7 @@ export interface RequesterOptions {
   readonly world: Pick<World, 'timers' | 'random'>;
   readonly userAgent: string;
   readonly requestTimeoutMs?: number;
+  readonly rights?: MissingRights;
 }
 
 const defaultTimeoutMs = 30_000;
@@ -43,7 +45,11 @@ export function createRequester(transport: HttpTransport, options: RequesterOpti
         if (response.status >= 200 && response.status < 300) return { value: await read(response) };
         return { failure: await errorFrom(spec, response) };
       });
-      if (failure === undefined) return value as T;
+      if (failure === undefined) {
+        options.rights?.allowed(spec.method, spec.path);
+        return value as T;
+      }
+      options.rights?.refused(spec.method, spec.path, failure);
       if (retries >= retriesMax || !isUntouched(failure)) throw failure;
       const jitter = 1 + options.world.random.float() / 4;
       await sleep(options.world.timers, Math.min(retryAfterMsMax, failure.retryAfterMs ?? 0) * jitter, spec.signal);

@@ -87,6 +87,11 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
   let isPlaced = false;
   let writing: Promise<void> = Promise.resolve();
 
+  function missingRights(): Record<string, string> {
+    const missing = client.missingRights();
+    return missing.length === 0 ? {} : { [partAnnotations.missingRights]: JSON.stringify(missing) };
+  }
+
   function wanted(): Lease {
     return {
       apiVersion: apiVersionOf(leaseType),
@@ -97,6 +102,7 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
         annotations: {
           ...options.extras?.(),
           [partAnnotations.version]: version,
+          ...missingRights(),
           ...(options.node === undefined ? {} : { [partAnnotations.node]: options.node }),
           ...(options.mode === undefined ? {} : { [partAnnotations.mode]: options.mode }),
           ...(admin === undefined ? {} : { [partAnnotations.admin]: admin.url }),

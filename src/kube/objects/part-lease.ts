@@ -18,6 +18,8 @@ export const partAnnotations = {
   unreached: 'portolan.dev/unreached-clusters',
   /** Written by a process that followed the holder and has stopped; the holder's next renewal removes it. */
   replacedBy: 'portolan.dev/replaced-by',
+  /** Rights that it was refused lately, as a JSON list. */
+  missingRights: 'portolan.dev/missing-rights',
 } as const;
 export const partRenewMs = 10_000;
 /** A part that has been silent for longer is taken for removed: long enough that a failure on Friday is seen on Monday. */

@@ -1,7 +1,7 @@
 // A serving part by its Lease, as commands and pages show it. Pure.
 
 import type { Lease } from './lease.ts';
-import { isForgotten, partState } from './part-lease.ts';
+import { isForgotten, partAnnotations, partState } from './part-lease.ts';
 
 export interface PartStatus {
   readonly part: string;
@@ -11,6 +11,8 @@ export interface PartStatus {
   readonly state: 'reporting' | 'silent';
   /** Since its last report; absent if it never gave a valid time. */
   readonly reportedAgoMs: number | undefined;
+  /** Rights that its home refuses it. */
+  readonly missingRights: readonly string[];
 }
 
 /** Without those that are taken for removed. */
@@ -27,5 +29,20 @@ function partStatusOf(lease: Lease, nowMs: number): PartStatus {
     version,
     state: kind === 'reported' ? 'reporting' : 'silent',
     reportedAgoMs: reportedMs === undefined ? undefined : Math.max(0, nowMs - reportedMs),
+    missingRights: missingRightsIn(lease),
   };
+}
+
+const rightsShownMax = 20;
+
+/** None for a Lease that says nonsense. */
+function missingRightsIn({ metadata }: Lease): string[] {
+  try {
+    const list: unknown = JSON.parse(metadata.annotations?.[partAnnotations.missingRights] ?? '[]');
+    if (!Array.isArray(list)) return [];
+    const texts = list.filter((one): one is string => typeof one === 'string' && one.length <= 500);
+    return texts.slice(0, rightsShownMax);
+  } catch {
+    return [];
+  }
 }

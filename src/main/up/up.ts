@@ -146,7 +146,11 @@ async function startEnvoy({ world, log, parts, directory, say, fail }: Hands, ho
   parts.add('envoy', () => envoy.stop());
   await envoy.whenConnected();
   say('envoy', `configured by ${resolve(directory, 'envoy.json')}, admin ${envoy.admin}`);
+  say('envoy', notRedirected);
 }
+
+const notRedirected =
+  'names of external services and of peers resolve, and connections to them are not redirected to it yet: run it as a user of its own and start portolan proxy --envoy --envoy-uid UID as root (docs/guides/envoy.md); their condition says NotRedirected until then';
 
 function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::';

@@ -32,6 +32,13 @@ interface Endpoint {
 export const countMax = 10_000;
 const directMax = 20;
 
+/** Each that a connection might lead to, and that can be asked without the proxy. */
+export function endpointsOf({ ports }: Choice): readonly Endpoint[] {
+  return ports
+    .filter(({ protocol }) => protocol === 'TCP')
+    .flatMap(({ backends }) => backends.filter(({ isBehindGateway }) => !isBehindGateway));
+}
+
 export async function testConnectivity(request: ConnectivityRequest): Promise<Report> {
   const { service, isImported, choice, zone, count } = request;
   const [namespace, name] = service.split('/');
