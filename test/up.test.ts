@@ -180,10 +180,10 @@ describeWith(['kubectl', 'dig', 'envoy'], 'portolan up', () => {
     const kubectl = (args: string[], input = '') =>
       execFileSync(pathOf('kubectl')!, ['--kubeconfig', kubeconfigOf('lone'), ...args], { input, encoding: 'utf8' });
     kubectl(['create', '-f', '-'], mongo);
-    const status = async () => (await at('lone', 'status')).out;
-    await expect
-      .poll(status, { timeout: 30_000, interval: 500 })
-      .toMatch(/^mongo +NotRedirected +mongo\.ext\.example$/m);
+    const ready = '{.status.conditions[?(@.type=="Ready")].reason}';
+    const reason = () => kubectl(['get', 'mes', 'mongo', '-n', 'portolan-system', '-o', `jsonpath=${ready}`]);
+    await expect.poll(reason, { timeout: 30_000, interval: 500 }).toBe('NotRedirected');
+    expect((await at('lone', 'doctor')).out).toMatch(/^PTL0904 warning .*NotRedirected/m);
     const children = execFileSync('ps', ['--ppid', String(envoy.child.pid), '-o', 'pid=,comm='], { encoding: 'utf8' });
     const pid = /(\d+) envoy/.exec(children)?.[1];
     process.kill(Number(pid), 'SIGKILL');

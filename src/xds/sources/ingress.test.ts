@@ -19,7 +19,7 @@ import { watchOwnSlices } from './own-slices.ts';
 const namespace = 'portolan-system';
 const sni = 'checkout.shop.owner.example';
 
-test('ingress: cut off from its home -> peers are admitted for ten minutes, then nobody new; the home is back, without the peer -> the others again', async () => {
+test('ingress: cut off from its home -> peers are admitted for ten minutes, then nobody new; the home is back -> they are admitted again', async () => {
   const simulation = new Simulation({ seed: 1 });
   const home = await startHome(simulation, 'owner');
   const { time } = simulation;
