@@ -9,6 +9,7 @@ import { conditionOf } from '../../src/kube/objects/conditions.ts';
 import { type ConfigMap, configMapType } from '../../src/kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
+import { openDesk, typeAt } from '../command.ts';
 import { find } from '../look.ts';
 import { exportService } from '../manifests.ts';
 
@@ -131,6 +132,52 @@ describe('an import with clusters in other networks', () => {
     await settle();
     expect((await slicesFrom(west, 'east'))[0]?.addressType).toBe('IPv4');
     expect(await reached(west)).toMatchObject({ status: 'True', message: 'all clusters are in this network' });
+  });
+
+  test('networks: status and explain at a member -> who is in which network, reached how; one network -> no such line', async () => {
+    const { set, settle } = await threeClusters();
+    await giveGateway(set, 'east', '203.0.113.7:15443');
+    await settle();
+    const desk = await openDesk(set, 'west');
+    const status = await set.time.settle(typeAt(desk, 'status'));
+    expect(status.filter((line) => line.startsWith('network:'))).toEqual([
+      'network: cluster east is in network aws, reached from other networks through 203.0.113.7:15443',
+      'network: cluster north is in network default, not reached from other networks; no gateway published',
+      'network: cluster west is in network default, not reached from other networks; no gateway published',
+    ]);
+    expect(await set.time.settle(typeAt(desk, `explain ${key}`))).toContain(
+      'reached from here: east: through a gateway of network aws; north: directly; west: directly',
+    );
+    const { admin } = set.broker;
+    const east = await admin.get<Cluster>(clusterType, { namespace: setName, name: 'east' });
+    await admin.update(clusterType, { ...east, spec: { namespace: east.spec.namespace } } as Cluster);
+    await settle();
+    expect((await set.time.settle(typeAt(desk, 'status'))).filter((line) => line.startsWith('network:'))).toEqual([]);
+  });
+
+  test('networks: a member publishes a gateway outside the accepted ranges, or that of another member -> refused with a condition at its Cluster', async () => {
+    const { set, settle } = await threeClusters();
+    const accepted = async (id: string) => {
+      const { status } = await set.broker.admin.get<Cluster>(clusterType, { namespace: setName, name: id });
+      return conditionOf(status?.conditions, 'GatewaysAccepted');
+    };
+    expect(await accepted('east')).toBeUndefined();
+    await giveGateway(set, 'east', '203.0.113.7:15443');
+    await giveGateway(set, 'north', '203.0.113.7:15443');
+    await settle();
+    expect(await accepted('east')).toMatchObject({ status: 'True', reason: 'Accepted' });
+    expect(await accepted('north')).toMatchObject({
+      status: 'False',
+      reason: 'Refused',
+      message: expect.stringContaining('accepted no gateway ranges'),
+    });
+    await set.broker.admin.patch(
+      clusterType,
+      { namespace: setName, name: 'north' },
+      { kind: 'merge', body: { spec: { gatewayRanges: ['203.0.0.0/16'] } } },
+    );
+    await settle();
+    expect((await accepted('north'))?.message).toContain('it is in a gateway range of cluster east');
   });
 
   test('networks: one network for all -> no condition about ways', async () => {

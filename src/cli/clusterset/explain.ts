@@ -5,7 +5,13 @@ import type { Command } from 'commander';
 import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
 import { explainService, NotExported, type ServiceExplanation } from '../../clusterset/explain/explain-service.ts';
 import { readSetState, type SetState } from '../../clusterset/explain/set-state.ts';
+import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { describeLease, type LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
+import { parseServiceKey } from '../../clusterset/rules/names.ts';
+import { reachCondition } from '../../clusterset/rules/networks/reach-condition.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { conditionOf } from '../../kube/objects/conditions.ts';
 import { CommandError, exitCodes, notFoundError } from '../exit-codes.ts';
 import { addExplainConnectionCommand } from '../external/explain-connection.ts';
 import { didYouMean, findService, knownServices } from '../suggest.ts';
@@ -41,8 +47,10 @@ Examples:
       return consultBroker<ServiceExplanation | HomeExplanation>({
         world: deps.world,
         membership,
-        run: async (broker) =>
-          explain(await readSetState({ home, broker, membership, keys: [key] }), key, await knownServices(home)),
+        run: async (broker) => ({
+          ...explain(await readSetState({ home, broker, membership, keys: [key] }), key, await knownServices(home)),
+          ...(await reachedFromHere(home, key)),
+        }),
         away: (why) => explainAtHome({ home, key, why }),
       });
     });
@@ -53,6 +61,13 @@ Examples:
         : formatExplanation(explanation, format);
     for (const line of lines) deps.print(line);
   });
+}
+
+/** The way from this cluster to each other one, as its agent wrote it; nothing where all are in one network. */
+async function reachedFromHere(home: Client, key: string): Promise<Pick<ServiceExplanation, 'reached'>> {
+  const object = await getOrUndefined<ServiceImport>(home, serviceImportType, parseServiceKey(key));
+  const condition = conditionOf(object?.status?.conditions, reachCondition);
+  return condition === undefined ? {} : { reached: condition.message };
 }
 
 function explain(state: SetState, key: string, known: readonly string[]): ServiceExplanation {
@@ -74,6 +89,7 @@ function explanationText(explanation: ServiceExplanation): string[] {
   const { service, type, decider, why, fields, conflicts, ifLeft, ports } = explanation;
   const lines = [`${service}: ${type}, decided by cluster ${decider} (${why}); ports by ${ports}`, ''];
   lines.push(...clusterTable(explanation), '');
+  if (explanation.reached !== undefined) lines.push(`reached from here: ${explanation.reached}`, '');
   for (const { field, value, winner, says } of fields) {
     const isAgreed = says.every(({ agrees }) => agrees);
     lines.push(`${field}: ${value}${isAgreed ? ' (all agree)' : `, decided by ${winner}`}`);

@@ -83,6 +83,9 @@ export function statusText(status: JudgedStatus, { isWide = false } = {}): strin
     `${formatCount(services.length, 'service')}, ${inConflict.length} in conflict${inConflict.length === 0 ? '' : ' (portolan explain NAMESPACE/NAME says why)'}`,
     ...status.stale.map(staleLine),
     ...clusters.flatMap(drainLines),
+    ...clusters.flatMap(({ id, network }) =>
+      network === undefined ? [] : [`network: cluster ${id} is in ${network}`],
+    ),
     ...status.refused.map(({ cluster, service, why }) => `not counted: the record of ${service} by ${cluster} ${why}`),
     ...clusters.flatMap(({ id, problem }) =>
       problem === undefined ? [] : [`cluster ${id} cannot be read: ${problem}`],

@@ -31,6 +31,7 @@ import { type FederatedService, federatedServiceType } from '../kinds/federated-
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { type ServiceImportPolicy, serviceImportPolicyType } from '../kinds/service-import-policy.ts';
+import { refusal } from '../rules/endpoint-address.ts';
 import { restoredAnnotations } from '../rules/leases/broker-restore.ts';
 import { timesFor } from '../rules/leases/heartbeat-rate.ts';
 import { type JudgingRules, judgingRules } from '../rules/leases/judging.ts';
@@ -219,6 +220,7 @@ export function createAgent(options: AgentOptions): Agent {
   });
   const gatewayReporter = createGatewayReporter({
     ...{ world, log, home, broker: options.broker, services: copies.services, clusters: members.clusters },
+    refusal: (address, allowedRanges) => refusal(address, { ...policy.rules, allowedRanges }),
     systemNamespace,
     ...membership,
   });

@@ -1,10 +1,13 @@
 // A member by its lease and its records at the broker, as commands and pages show it. Pure.
 
+import { formatHostPort } from '../../base/net/host-port.ts';
 import type { Lease } from '../../kube/objects/lease.ts';
+import { refusal } from '../rules/endpoint-address.ts';
 import { overdueMs, timesFor } from '../rules/leases/heartbeat-rate.ts';
 import { homeAwayOf } from '../rules/leases/home-away.ts';
 import type { LeaseMemory } from '../rules/leases/lease-memory.ts';
 import { offeredEndpoints } from '../rules/leases/staleness.ts';
+import { judgeGateways, networkOf } from '../rules/networks/reach.ts';
 import type { MemberState, SetState } from './set-state.ts';
 
 export interface ClusterStatus {
@@ -30,6 +33,8 @@ export interface ClusterStatus {
   readonly readyEndpoints: number;
   /** Out of new connections: the whole cluster, or services of it. */
   readonly draining: 'all' | readonly string[];
+  /** Its network and how other networks reach it; absent where the set has one network. */
+  readonly network?: string;
 }
 
 /** How a member renews, by its set. */
@@ -53,9 +58,25 @@ export function clusterStatus(member: MemberState, set: Renewing, nowMs: number)
       (sum, shard) => sum + (offeredEndpoints(shard, { verdict: member.verdict, policy: set.policy.staleness }) ?? 0),
       0,
     ),
+    ...networkOfMember(member, set),
     draining:
       cluster.spec.draining === true ? 'all' : [...shards].flatMap(([key, { spec }]) => (spec.draining ? [key] : [])),
   };
+}
+
+function networkOfMember({ cluster }: MemberState, { members, policy }: Renewing): { network?: string } {
+  const clusters = members.map((one) => one.cluster);
+  if (new Set(clusters.map(networkOf)).size < 2) return {};
+  const rules = { virtualRanges: policy.virtualRanges };
+  const { gateways, problems } = judgeGateways(cluster, {
+    members: clusters,
+    refusal: (address, allowedRanges) => refusal(address, { ...rules, allowedRanges }),
+  });
+  const addresses = gateways.map(({ address, port }) => formatHostPort(address, port)).join(', ');
+  const ways = gateways.length === 0 && problems.length === 0 ? ['no gateway published'] : problems;
+  const through =
+    addresses === '' ? 'not reached from other networks' : `reached from other networks through ${addresses}`;
+  return { network: [`network ${networkOf(cluster)}, ${through}`, ...ways].join('; ') };
 }
 
 /** The agent's verdict, unless its own clock shows that the lease has run out since: a dead agent gives no verdicts. */

@@ -29,6 +29,8 @@ export interface ServiceExplanation extends MergeExplanation {
   /** Limits of a name that leads to endpoints, for the reader. */
   readonly nameNote: string | undefined;
   readonly standings: readonly ClusterStanding[];
+  /** The way from the asking cluster to each of them; absent where all are in one network. */
+  readonly reached?: string;
 }
 
 interface ClusterStanding {

@@ -52,7 +52,7 @@ export function networkOf(member: Cluster | undefined): string {
   return member?.spec?.network || defaultNetwork;
 }
 
-interface JudgedGateways {
+export interface JudgedGateways {
   readonly gateways: readonly GatewayAddress[];
   /** One sentence for each published gateway that is not used. */
   readonly problems: readonly string[];
