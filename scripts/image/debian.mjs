@@ -1,11 +1,13 @@
-// Downloads Debian packages of any architecture with this machine's apt, in a state of its own, and unpacks them.
+// Downloads Debian packages of any architecture with this machine's apt, in a state of its own, and unpacks them. Versions and
+// checksums are those of debian.lock.json: a package of that version with other contents is refused, and with `isLocked` so is
+// any other version.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Unpacks the packages into a folder; returns name, version and checksum of each. */
-export function unpackDebian({ architecture, packages, into, work }) {
+export function unpackDebian({ architecture, packages, into, work, lock = {}, isLocked = false }) {
   const state = join(work, `apt-${architecture}`);
   for (const name of ['lists/partial', 'cache/archives/partial', 'debs'])
     mkdirSync(join(state, name), { recursive: true });
@@ -16,14 +18,33 @@ export function unpackDebian({ architecture, packages, into, work }) {
       stdio: ['ignore', 'ignore', 'inherit'],
     });
   apt(['update']);
-  apt(['download', ...packages]);
-  return readdirSync(join(state, 'debs'))
+  apt(['download', ...packages.map((name) => (isLocked ? exact(name, lock[architecture]) : name))]);
+  const paths = readdirSync(join(state, 'debs'))
     .sort()
-    .map((file) => {
-      const path = join(state, 'debs', file);
-      execFileSync('dpkg-deb', ['-x', path, into]);
-      return { ...describe(path), sha256: createHash('sha256').update(readFileSync(path)).digest('hex') };
-    });
+    .map((file) => join(state, 'debs', file));
+  const found = paths.map((path) => ({
+    ...describe(path),
+    sha256: createHash('sha256').update(readFileSync(path)).digest('hex'),
+  }));
+  const problems = lockProblems({ found, locked: lock[architecture] ?? {}, isLocked });
+  if (problems.length > 0) throw new Error(`Debian packages for ${architecture}: ${problems.join('; ')}`);
+  for (const path of paths) execFileSync('dpkg-deb', ['-x', path, into]);
+  return found;
+}
+
+function exact(name, locked) {
+  const version = locked?.[name]?.version;
+  return version === undefined ? name : `${name}=${version}`;
+}
+
+/** Of packages that were downloaded, beside those of the lock. */
+export function lockProblems({ found, locked, isLocked }) {
+  return found.flatMap(({ name, version, sha256 }) => {
+    const wanted = locked[name];
+    if (wanted?.version === version)
+      return wanted.sha256 === sha256 ? [] : [`${name} ${version} has checksum ${sha256}, not ${wanted.sha256}`];
+    return isLocked ? [`${name} ${version} is not in the lock, which has ${wanted?.version ?? 'none'}`] : [];
+  });
 }
 
 function options(state, architecture) {

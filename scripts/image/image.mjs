@@ -42,8 +42,23 @@ const debianPackages = [
   'zlib1g',
 ];
 
+/** Versions and checksums of the Debian packages, by architecture. */
+const lockFile = fileURLToPath(new URL('./debian.lock.json', import.meta.url));
+
+function readLock() {
+  return JSON.parse(readFileSync(lockFile, 'utf8'));
+}
+
+function writeLock(path, packages) {
+  const entries = Object.entries(packages).map(([architecture, list]) => [
+    architecture,
+    Object.fromEntries(list.map(({ name, version, sha256 }) => [name, { version, sha256 }])),
+  ]);
+  writeFileSync(path, `${JSON.stringify({ ...readLock(), ...Object.fromEntries(entries) }, null, 2)}\n`);
+}
+
 /** Builds the image into `out`, an OCI layout; returns the digest of each architecture's image and of the index. */
-export async function buildImage({ architectures, out, log = () => {} }) {
+export async function buildImage({ architectures, out, isLocked = false, newLock, log = () => {} }) {
   await build();
   const { version, optionalDependencies } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
   const createdAt = commitTime();
@@ -51,12 +66,15 @@ export async function buildImage({ architectures, out, log = () => {} }) {
   try {
     const layout = createLayout(out, { createdAt });
     const digests = {};
+    const newPackages = {};
     for (const architecture of architectures) {
       log(`${architecture}: Debian packages`);
       const parts = ['system', 'node', 'dependencies', 'portolan'].map((name) => join(work, architecture, name));
       const [system, node, dependencies, portolan] = parts;
       for (const part of parts) mkdirSync(part, { recursive: true });
-      const packages = unpackDebian({ architecture, packages: debianPackages, into: system, work });
+      const common = { architecture, packages: debianPackages, into: system, work };
+      const packages = unpackDebian({ ...common, lock: readLock(), isLocked });
+      newPackages[architecture] = packages;
       finishSystem(system);
       log(`${architecture}: Node ${nodeVersion(optionalDependencies, architecture)}`);
       copyNode({ architecture, version: nodeVersion(optionalDependencies, architecture), into: node, work });
@@ -68,6 +86,7 @@ export async function buildImage({ architectures, out, log = () => {} }) {
       log(`${architecture}: layers`);
       digests[architecture] = layout.addImage({ architecture, layers: parts, config: imageConfig(version), work });
     }
+    if (newLock !== undefined) writeLock(newLock, newPackages);
     return { ...digests, index: layout.finish(version) };
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -191,7 +210,12 @@ function writeFile(path, content) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { values } = parseArgs({
-    options: { arch: { type: 'string', default: 'amd64,arm64' }, out: { type: 'string', default: `${root}image` } },
+    options: {
+      arch: { type: 'string', default: 'amd64,arm64' },
+      out: { type: 'string', default: `${root}image` },
+      locked: { type: 'boolean', default: false },
+      'update-lock': { type: 'boolean', default: false },
+    },
   });
   const architectures = values.arch.split(',');
   const unknown = architectures.filter((architecture) => !['amd64', 'arm64'].includes(architecture));
@@ -199,6 +223,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     console.error(`portolan: no image for architecture ${unknown.join(', ')}; there are amd64 and arm64`);
     process.exit(2);
   }
-  const digests = await buildImage({ architectures, out: resolve(values.out), log: (text) => console.error(text) });
+  const digests = await buildImage({
+    ...{ architectures, out: resolve(values.out), isLocked: values.locked, log: (text) => console.error(text) },
+    ...(values['update-lock'] ? { newLock: lockFile } : {}),
+  });
   for (const [name, digest] of Object.entries(digests)) console.log(`${name.padEnd(6)} ${digest}`);
 }

@@ -40,7 +40,8 @@ archive(`portolan-manifests-${version}.tgz`, 'deploy', `portolan-manifests-${ver
   'kustomize',
 ]);
 archive(`portolan-systemd-${version}.tgz`, 'deploy/systemd', `portolan-systemd-${version}`);
-if (flags.image) await buildImage({ architectures: ['amd64', 'arm64'], out: join(out, 'image'), log: console.log });
+if (flags.image)
+  await buildImage({ architectures: ['amd64', 'arm64'], out: join(out, 'image'), isLocked: true, log: console.log });
 const notes = sectionOf(texts['CHANGELOG.md'], version) || sectionOf(texts['CHANGELOG.md'], 'Unreleased');
 writeFileSync(join(out, 'NOTES.md'), `# Portolan ${version}\n\n${notes}\n`);
 writeFileSync(join(out, 'SHA256SUMS'), checksums());

@@ -469,6 +469,8 @@ describe('install: values', () => {
       { dns: { ...defaultValues.dns, clients: ['all'] } },
       'dns.clients: "all" is no address or range',
     ],
+    ['a digest that is cut off', { envoyImage: 'envoy@sha256:abc' }, 'envoyImage: envoy@sha256:abc has no digest'],
+    ['a digest of another kind', { image: 'portolan@md5:abc' }, 'image: portolan@md5:abc has no digest'],
     ['a pull policy that is none', { imagePullPolicy: 'Often' }, 'imagePullPolicy: Often is none of Always'],
     ['a CPU limit that is none', { agent: { ...defaultValues.agent, cpuLimit: 'x' } }, 'agent.cpuLimit: x'],
     ['a memory that is none', { proxy: { ...defaultValues.proxy, memory: 'much' } }, 'proxy.memory: much'],

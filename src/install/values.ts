@@ -189,6 +189,9 @@ export function valueProblems(values: Values): string[] {
   oneOf('listenAddress', listenAddress, listenAddresses);
   if (!pullPolicies.includes(values.imagePullPolicy))
     problems.push(`imagePullPolicy: ${values.imagePullPolicy} is none of ${pullPolicies.slice(1).join(', ')}`);
+  for (const name of ['image', 'envoyImage'] as const)
+    if (values[name].includes('@') && !digestPattern.test(values[name]))
+      problems.push(`${name}: ${values[name]} has no digest behind its @; expected sha256: and 64 hexadecimal digits`);
   if (dns.enabled) oneOf('dns.workload', dns.workload, workloadKinds);
   for (const name of ['peering', 'authority', 'ingress'] as const)
     if (values[name].enabled) oneOf(`${name}.serviceType`, values[name].serviceType, serviceTypes);
@@ -209,6 +212,9 @@ export function valueProblems(values: Values): string[] {
     ...contradictions.filter(({ holds }) => holds(values)).map(({ path, why }) => `${path}: ${why}`),
   ];
 }
+
+/** NAME@DIGEST, with a tag before it or without: what is pulled is then what was looked at, whatever the tag becomes. */
+const digestPattern = /^[^@]+@sha256:[0-9a-f]{64}$/;
 
 function partProblems(name: PartName, part: PartValues & { readonly replicas?: number }): string[] {
   if (!part.enabled) return [];
