@@ -563,9 +563,9 @@ export const mends: readonly Mend[] = [
   {
     test: 'src/dns/forward.test.ts',
     title: '%s -> only what belongs to the question is passed on',
-    file: 'src/dns/upstream/reply.ts',
-    was: 'if (walk.hasUnrelated) {',
-    became: 'if (walk.hasUnrelated && bytes.length < 0) {',
+    file: 'src/dns/upstream/related.ts',
+    was: 'return names.some((name) => areEqual(name, owner));',
+    became: 'return names.length > 0;',
   },
   {
     test: 'src/dns/forward.test.ts',
@@ -578,8 +578,8 @@ export const mends: readonly Mend[] = [
     test: 'src/dns/forward.test.ts',
     title: 'the same questions from many sources -> shared evenly, and bounded in total',
     file: 'src/dns/upstream/waiting-room.ts',
-    was: "return waiting < sharePerFreePlace * free ? 'free' : 'share is full';",
-    became: "return waiting < Number.MAX_VALUE * free ? 'free' : 'share is full';",
+    was: 'const free = this.#max - this.#waiting;',
+    became: 'const free = this.#max;',
   },
   {
     test: 'src/main/xds-identity.test.ts',
