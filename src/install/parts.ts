@@ -174,6 +174,7 @@ export function partsOf(values: Values): Part[] {
       ports: [{ name: 'peering', port: 8008, protocol: 'TCP' }],
       clusterRules: [
         read('', 'services'),
+        read('multicluster.x-k8s.io', 'serviceimports'),
         read(own, 'peerexports'),
         { apiGroups: [own], resources: ['peerexports/status'], verbs: ['patch'] },
         { apiGroups: [own], resources: ['addressclaims'], verbs: [...readVerbs, ...writeVerbs] },

@@ -1,7 +1,9 @@
 // Two whole meshes on the loopback: their homes, their certificates, their streams.
 
 import { expect, test } from 'vitest';
+import type { KubernetesObject } from '../kube/objects/object.ts';
 import { serviceType } from '../kube/objects/service.ts';
+import { importedServiceType } from './kinds/imported-service.ts';
 import { peerType } from './kinds/peer.ts';
 import { peerExportType } from './kinds/peer-export.ts';
 import { introduceTo, namespace } from './testing/edge/memory-home.ts';
@@ -28,6 +30,22 @@ test('peering: services are exported -> the consumer has them, with everything a
     protocols: ['http'],
     endpoints: [{ address: '192.0.2.1', port: 15443 }],
   });
+});
+
+test('peering: a service of other clusters, by its import alone -> shared; its import goes -> withdrawn', async () => {
+  const { owner, consumer } = await pair();
+  await owner.exportServices({ peers: ['consumer'] });
+  const ref = { namespace: 'shop', name: 'db' };
+  await owner.client.create(importedServiceType, {
+    apiVersion: 'multicluster.x-k8s.io/v1beta1',
+    kind: 'ServiceImport',
+    metadata: { ...ref },
+    spec: { type: 'ClusterSetIP', ports: [{ name: 'sql', port: 5432, protocol: 'TCP', appProtocol: 'mysql' }] },
+  } as KubernetesObject);
+  await eventually(() => idsAt(consumer)).toEqual(['db.shop.owner.example']);
+  expect((await consumer.peerServices())[0]?.spec.protocols).toEqual(['mysql']);
+  await owner.client.delete(importedServiceType, ref);
+  await eventually(() => idsAt(consumer)).toEqual([]);
 });
 
 test('peering: create, update, delete at the owner -> the same at the consumer, acknowledged and told [000-10, 000-25]', async () => {

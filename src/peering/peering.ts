@@ -286,6 +286,10 @@ class PeeringParts implements Peering {
       const { namespace = '', name } = (next ?? previous)!.metadata;
       this.catalog.setService(namespace, name, next);
     });
+    this.#watched.imports.on((_key, next, previous) => {
+      const { namespace = '', name } = (next ?? previous)!.metadata;
+      this.catalog.setImport(namespace, name, next);
+    });
   }
 
   // A peer that is not known yet must not be refused as untrusted: it would not come back.

@@ -1,10 +1,12 @@
 // `portolan peer routes`: what an ingress of this mesh needs for connections that come from peers.
 
 import { errorText } from '../../base/log.ts';
+import { isForbidden, isNotFound } from '../../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { type ImportedService, importedServiceType, serviceOfImport } from '../../peering/kinds/imported-service.ts';
 import { type Peer, peerType } from '../../peering/kinds/peer.ts';
 import { type MeshDefaults, type PeerExport, peerExportType } from '../../peering/kinds/peer-export.ts';
 import { meshCardName, meshDefaultsIn } from '../../peering/rules/peer-introduction.ts';
@@ -46,11 +48,20 @@ async function exported({ client }: PeerHome) {
   const exports = await all<PeerExport>(peerExportType);
   const services: Service[] = [];
   const slices: EndpointSlice[] = [];
+  const imports: Service[] = [];
   for (const namespace of new Set(exports.map(({ metadata }) => metadata.namespace))) {
     services.push(...(await all<Service>(serviceType, namespace)));
     slices.push(...(await all<EndpointSlice>(endpointSliceType, namespace)));
+    // A home without a clusterset may not have the kind.
+    const imported = await all<ImportedService>(importedServiceType, namespace).catch(unlessAbsent);
+    imports.push(...imported.map(serviceOfImport));
   }
-  return { exports, services, slices };
+  return { exports, services, imports, slices };
+}
+
+function unlessAbsent(error: unknown): [] {
+  if (isNotFound(error) || isForbidden(error)) return [];
+  throw error;
 }
 
 async function meshOf({ client, namespace }: PeerHome): Promise<MeshDefaults> {

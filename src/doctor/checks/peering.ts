@@ -3,6 +3,7 @@
 import { formatElapsed } from '../../base/text/elapsed.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import { reachProblem, signOfLifeMsMax } from '../../peering/explain/explain.ts';
+import { serviceOfImport } from '../../peering/kinds/imported-service.ts';
 import type { Peer, PeerSideStatus } from '../../peering/kinds/peer.ts';
 import { exportsService } from '../../peering/kinds/peer-export.ts';
 import { reachableCondition, servedCondition } from '../../peering/rules/reach.ts';
@@ -78,8 +79,8 @@ function withdrawal({ spec, status }: Peer): string {
   return `its ${status?.consumer?.services ?? 0} services are withdrawn in ${formatElapsed(1000 * Math.max(0, leftSeconds))}`;
 }
 
-function nothingSelected({ peerExports, services }: ClusterFacts): Found[] {
-  const all = need(services);
+function nothingSelected({ peerExports, services, imports }: ClusterFacts): Found[] {
+  const all = [...need(services), ...need(imports).map(serviceOfImport)];
   return need(peerExports)
     .filter((one) => !all.some((service) => isSameNamespace(one, service) && exportsService(one, service)))
     .map((one) => ({ subject: `PeerExport ${keyOf(one)}`, message: 'it selects no Service of its namespace' }));

@@ -50,6 +50,29 @@ test('export: names, paths and selectors that fit services of another namespace 
   expect(offered()).toEqual(['own.shop.mesh.us.example']);
 });
 
+test('export: a service of other clusters, by its import -> offered; a Service here describes it, and goes -> it stays', () => {
+  const imported = (labels: Record<string, string>, name = 'db') =>
+    ({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name, namespace: 'shop', labels },
+      spec: onePort,
+    }) as Service;
+  putExport('some', { services: ['db'], exportedLabels: ['tier'] });
+  catalog.setImport('shop', 'db', imported({ tier: 'set' }));
+  const tiers = () => Array.from(catalog.offeredTo('acme'), ({ labels }) => labels['tier']);
+  expect([offered(), tiers()]).toEqual([['db.shop.mesh.us.example'], ['set']]);
+  putService('db', { labels: { tier: 'own' } });
+  expect(tiers()).toEqual(['own']);
+  catalog.setService('shop', 'db', undefined);
+  expect(tiers()).toEqual(['set']);
+  catalog.setImport('shop', 'db', undefined);
+  expect(offered()).toEqual([]);
+  catalog.setImport('shop', 'late', imported({}, 'late'));
+  putExport('all', { serviceSelector: {} });
+  expect(offered()).toEqual(['late.shop.mesh.us.example']);
+});
+
 test('export: by selector -> follows the labels of services that come, change and go', () => {
   putExport('gold', { serviceSelector: { matchLabels: { tier: 'gold' } } });
   putService('a', { labels: { tier: 'gold' } });

@@ -42,6 +42,8 @@ export class OwnerCatalog {
   readonly #options: OwnerCatalogOptions;
   /** By namespace, then by name. */
   readonly #services = new Map<string, Map<string, Service>>();
+  /** Services of the clusterset; one of this cluster of the same name is the one that is described. */
+  readonly #imports = new Map<string, Map<string, Service>>();
   readonly #exports = new Map<string, Map<string, PeerExport>>();
   /** By export, then by name of the service. */
   readonly #shares = new Map<string, Map<string, Share>>();
@@ -56,8 +58,22 @@ export class OwnerCatalog {
 
   setService(namespace: string, name: string, service: Service | undefined): void {
     put(this.#services, namespace, name, service);
+    this.#serviceChanged(namespace, name);
+  }
+
+  setImport(namespace: string, name: string, imported: Service | undefined): void {
+    put(this.#imports, namespace, name, imported);
+    this.#serviceChanged(namespace, name);
+  }
+
+  #serviceChanged(namespace: string, name: string): void {
+    const service = this.#serviceAt(namespace, name);
     for (const [exportName, peerExport] of this.#exports.get(namespace) ?? [])
       this.#update(`${namespace}/${exportName}`, peerExport, name, service);
+  }
+
+  #serviceAt(namespace: string, name: string): Service | undefined {
+    return this.#services.get(namespace)?.get(name) ?? this.#imports.get(namespace)?.get(name);
   }
 
   setExport(namespace: string, name: string, peerExport: PeerExport | undefined): void {
@@ -69,9 +85,10 @@ export class OwnerCatalog {
     // Its status is our own writing.
     const { uid, generation } = peerExport?.metadata ?? {};
     if (generation !== undefined && before?.uid === uid && before?.generation === generation) return;
-    const services = this.#services.get(namespace);
-    const names = new Set([...(this.#shares.get(key)?.keys() ?? []), ...(services?.keys() ?? [])]);
-    for (const service of names) this.#update(key, peerExport, service, services?.get(service));
+    const names = new Set(this.#shares.get(key)?.keys());
+    for (const known of [this.#services, this.#imports])
+      for (const service of known.get(namespace)?.keys() ?? []) names.add(service);
+    for (const service of names) this.#update(key, peerExport, service, this.#serviceAt(namespace, service));
     this.#options.onExportChanged?.(key);
   }
 

@@ -40,7 +40,15 @@ function slice(of: string, changes: Partial<EndpointSlice> = {}): EndpointSlice 
 }
 
 const plan = (facts: Partial<RouteFacts>) =>
-  planRoutes({ exports: [], services: [service('db')], slices: [], peers: [peer('west')], mesh, ...facts });
+  planRoutes({
+    exports: [],
+    services: [service('db')],
+    imports: [],
+    slices: [],
+    peers: [peer('west')],
+    mesh,
+    ...facts,
+  });
 const one = peerExport('one', '2026-01-01T00:00:00Z', { services: ['db'] });
 
 test('routes: a service is exported -> its SNI leads to its ready endpoints, for clients of that peer [000-06, 000-40]', () => {
@@ -62,6 +70,41 @@ test('routes: a service is exported -> its SNI leads to its ready endpoints, for
     ],
     leftOut: [],
   });
+});
+
+const imported = (of: string, cluster: string, endpoints: EndpointSlice['endpoints'], portName = 'http') =>
+  slice(of, {
+    metadata: {
+      name: `${of}-${cluster}`,
+      namespace: 'shop',
+      labels: {
+        'multicluster.kubernetes.io/service-name': of,
+        'multicluster.kubernetes.io/source-cluster': cluster,
+      },
+    },
+    ports: [{ name: portName, port: 8080, protocol: 'TCP' }],
+    endpoints,
+  });
+
+test('routes: a service of two clusters -> the endpoints of both, and on when one of them has none [000-01]', () => {
+  const own = slice('db', { endpoints: [{ addresses: ['10.1.0.1'] }] });
+  const mine = imported('db', 'east', [{ addresses: ['10.1.0.1'] }]);
+  const theirs = imported('db', 'west', [{ addresses: ['10.2.0.1'] }]);
+  const backends = (slices: EndpointSlice[], services = [service('db')]) =>
+    plan({ exports: [one], services, imports: [service('db')], slices }).routes.map((route) =>
+      route.backends.map(({ address }) => address),
+    );
+  expect(backends([own, mine, theirs])).toEqual([['10.1.0.1', '10.2.0.1']]);
+  expect(backends([slice('db', { endpoints: [] }), imported('db', 'east', []), theirs])).toEqual([['10.2.0.1']]);
+  expect(backends([theirs], [])).toEqual([['10.2.0.1']]);
+});
+
+test('routes: the clusterset knows the port by another name -> found by its number; another number -> not this port', () => {
+  const theirs = imported('db', 'west', [{ addresses: ['10.2.0.1'] }], 'web');
+  const backends = (port: number) =>
+    plan({ exports: [one], imports: [service('db', [{ name: 'web', port }])], slices: [theirs] }).routes[0]!.backends;
+  expect(backends(80)).toEqual([{ address: '10.2.0.1', port: 8080 }]);
+  expect(backends(81)).toEqual([]);
 });
 
 test('routes: slices whose lists are missing -> a route without the backends that they do not have', () => {

@@ -2,8 +2,14 @@
 // whose clients may come under it. Pure. The ingress does not open the TLS: the workload shows its certificate and
 // looks at the client's.
 
-import { type EndpointSlice, isReady, serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
+import {
+  type EndpointSlice,
+  importedServiceNameLabel,
+  isReady,
+  serviceNameLabel,
+} from '../../kube/objects/endpoint-slice.ts';
 import type { Service, ServicePort } from '../../kube/objects/service.ts';
+import { importedPortName, isTcp } from '../kinds/imported-service.ts';
 import type { Peer } from '../kinds/peer.ts';
 import { exportsService, type MeshDefaults, type PeerExport, sharedServiceOf } from '../kinds/peer-export.ts';
 import { type SharedEndpoint, validateSharedService } from '../kinds/shared-service.ts';
@@ -11,6 +17,8 @@ import { type SharedEndpoint, validateSharedService } from '../kinds/shared-serv
 export interface RouteFacts {
   readonly exports: readonly PeerExport[];
   readonly services: readonly Service[];
+  /** Services of the clusterset. */
+  readonly imports: readonly Service[];
   readonly slices: readonly EndpointSlice[];
   readonly peers: readonly Peer[];
   readonly mesh: MeshDefaults;
@@ -49,12 +57,14 @@ export function planRoutes(facts: RouteFacts): RoutePlan {
   const routes = new Map<string, IngressRoute>();
   const leftOut: { what: string; why: string }[] = [];
   const peers = new Map(facts.peers.map((peer) => [peer.metadata.name, peer]));
+  const own = new Set(facts.services.map(keyOf));
+  const services = [...facts.services, ...facts.imports.filter((one) => !own.has(keyOf(one)))];
   for (const peerExport of [...facts.exports].sort(byAge)) {
     const exportedBy = keyOf(peerExport);
     const { clients, missing } = clientsOf(peerExport, peers);
     for (const peer of missing)
       leftOut.push({ what: `peer ${peer} of PeerExport ${exportedBy}`, why: 'there is no such Peer' });
-    for (const service of facts.services) {
+    for (const service of services) {
       if (service.metadata.namespace !== peerExport.metadata.namespace || !exportsService(peerExport, service))
         continue;
       const wanted = routeOf(peerExport, service, facts, clients);
@@ -70,13 +80,13 @@ export function planRoutes(facts: RouteFacts): RoutePlan {
 function routeOf(
   peerExport: PeerExport,
   service: Service,
-  { mesh, slices }: RouteFacts,
+  { mesh, slices, imports }: RouteFacts,
   clients: readonly RouteClient[],
 ): { readonly route: IngressRoute } | { readonly why: string } {
   const shared = sharedServiceOf(peerExport, service, mesh);
   const wrong = validateSharedService(shared, anyName);
   if (wrong.length > 0) return { why: wrong.map(({ field, message }) => `${field}: ${message}`).join('; ') };
-  const port = service.spec?.ports?.find(({ protocol }) => (protocol ?? 'TCP') === 'TCP');
+  const port = service.spec?.ports?.find(isTcp);
   if (port === undefined) return { why: 'it has no port that goes over TCP' };
   const { id, sni = id, san, protocols } = shared;
   const route = {
@@ -86,20 +96,36 @@ function routeOf(
     san,
     protocols,
     port: port.port,
-    backends: backendsOf(service, port, slices),
+    backends: backendsOf(
+      service,
+      port,
+      slices,
+      importedPortName(
+        port,
+        imports.find((one) => keyOf(one) === keyOf(service)),
+      ),
+    ),
     clients,
   };
   return { route };
 }
 
-function backendsOf(service: Service, port: ServicePort, slices: readonly EndpointSlice[]): SharedEndpoint[] {
+/** Of this cluster, and of all clusters behind the import. */
+function backendsOf(
+  service: Service,
+  port: ServicePort,
+  slices: readonly EndpointSlice[],
+  importedName: string | undefined,
+): SharedEndpoint[] {
   const { name, namespace } = service.metadata;
   const backends = new Map<string, SharedEndpoint>();
   for (const { metadata, addressType, endpoints, ports = [] } of slices) {
-    if (metadata.namespace !== namespace || metadata.labels?.[serviceNameLabel] !== name) continue;
-    const target = ports.find(
-      (one) => (one.name ?? '') === (port.name ?? '') && (one.protocol ?? 'TCP') === 'TCP',
-    )?.port;
+    if (metadata.namespace !== namespace) continue;
+    const portNames = [
+      ...(metadata.labels?.[serviceNameLabel] === name ? [port.name ?? ''] : []),
+      ...(metadata.labels?.[importedServiceNameLabel] === name && importedName !== undefined ? [importedName] : []),
+    ];
+    const target = ports.find((one) => portNames.includes(one.name ?? '') && (one.protocol ?? 'TCP') === 'TCP')?.port;
     if (addressType === 'FQDN' || target === undefined) continue;
     for (const address of (endpoints ?? []).filter(isReady).flatMap(({ addresses }) => addresses ?? []))
       backends.set(`${address} ${target}`, { address, port: target });

@@ -160,6 +160,32 @@ interface Matcher {
   readonly safe_regex?: { readonly regex: string };
 }
 
+test('ingress: a service of two clusters -> the endpoints of both, each once; none here -> those of the other', () => {
+  const slice = (address: string, name = 'http') => ({
+    ...{
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: address },
+      addressType: 'IPv4' as const,
+    },
+    ports: [{ name, port: 8080, protocol: 'TCP' as const }],
+    endpoints: [{ addresses: [address] }],
+  });
+  const backend = { ...route('db').backend, importedPortName: 'web' };
+  const addresses = (own: string[], others: string[], of: typeof backend | SharedRoute['backend'] = backend) =>
+    at(
+      backendEndpoints(
+        of,
+        own.map((address) => slice(address)),
+        others.map((address) => slice(address, 'web')),
+      ).body,
+      'endpoints.*.lb_endpoints.*.endpoint.address.socket_address.address',
+    );
+  expect(addresses(['10.1.0.1'], ['10.1.0.1', '10.2.0.1'])).toEqual([['10.1.0.1', '10.2.0.1']]);
+  expect(addresses([], ['10.2.0.1'])).toEqual([['10.2.0.1']]);
+  expect(addresses(['10.1.0.1'], ['10.2.0.1'], route('db').backend)).toEqual([['10.1.0.1']]);
+});
+
 test('ingress: a backend without endpoints -> an empty assignment; its certificate -> a secret', () => {
   const { backend } = route('db');
   expect(backendEndpoints(backend, []).body).toEqual({ cluster_name: 'export/shop/db/http', endpoints: [] });

@@ -53,6 +53,8 @@ export interface Backend {
   readonly namespace: string;
   readonly service: string;
   readonly portName: string;
+  /** Name of the port in the slices of its import; undefined if the clusterset has no such port. */
+  readonly importedPortName?: string | undefined;
 }
 
 export interface IngressInput {
@@ -104,11 +106,20 @@ function backendName({ namespace, service, portName }: Backend): string {
   return `export/${namespace}/${service}/${portName}`;
 }
 
-export function backendEndpoints(backend: Backend, slices: Parameters<typeof endpointsOf>[0]): XdsResource {
+/** `imported`: those behind its import, of every cluster that exports it. */
+export function backendEndpoints(
+  backend: Backend,
+  slices: Parameters<typeof endpointsOf>[0],
+  imported: Parameters<typeof endpointsOf>[0] = [],
+): XdsResource {
   const name = backendName(backend);
-  const lb_endpoints = (endpointsOf(slices).get(backend.portName) ?? []).map(({ address, port }) => ({
-    endpoint: { address: socketAddress(address, port) },
-  }));
+  const { portName, importedPortName } = backend;
+  const own = endpointsOf(slices).get(portName) ?? [];
+  const others = importedPortName === undefined ? [] : (endpointsOf(imported).get(importedPortName) ?? []);
+  const all = new Map([...own, ...others].map((one) => [`${one.address} ${one.port}`, one]));
+  const lb_endpoints = [...all]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([, { address, port }]) => ({ endpoint: { address: socketAddress(address, port) } }));
   const cause: Cause = { at: 'home', kind: 'Service', namespace: backend.namespace, name: backend.service };
   const body = { cluster_name: name, endpoints: lb_endpoints.length === 0 ? [] : [{ lb_endpoints }] };
   return { type: 'endpoints', name, body, causes: [cause] };

@@ -1,10 +1,11 @@
-// Keeps the resources of the ingress current: PeerExports, the Services they select, those Services' own slices, and
+// Keeps the resources of the ingress current: PeerExports, the Services and imports they select, the slices of both, and
 // the peers that may call.
 
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import type { Secret } from '../../kube/objects/secret.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { importedPortName, isTcp } from '../../peering/kinds/imported-service.ts';
 import { type Peer, peerType } from '../../peering/kinds/peer.ts';
 import {
   exportsService,
@@ -26,6 +27,7 @@ import type { WithheldBook } from '../withheld.ts';
 import { Batch } from './batch.ts';
 import { Confirmation } from './confirmation.ts';
 import { bundleOf } from './home-secrets.ts';
+import { type ImportedServices, watchImportedServices } from './imported-services.ts';
 import type { MeshSource } from './mesh.ts';
 import { MeshCertificates, ofWorkloads } from './mesh-certificates.ts';
 import { onServiceSlices, slicesOf } from './own-slices.ts';
@@ -62,6 +64,10 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
   });
   const peers = createInformer<Peer>({ ...where, namespace, type: peerType });
   let routes: readonly SharedRoute[] = [];
+  const imports = watchImportedServices(where, {
+    importsChanged: () => batch.add('all'),
+    slicesChanged: (service) => batch.add(service),
+  });
 
   const batch = new Batch(world.timers, (keys) => {
     if (keys.has('all')) return renewAll();
@@ -85,7 +91,7 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
     trusted = new Map();
     const defaults = mesh.defaults();
     const before = routes;
-    routes = defaults === undefined ? [] : routesOf(exports, services, defaults);
+    routes = defaults === undefined ? [] : routesOf(exports, { services, imports }, defaults);
     const hasCertificate = () => mesh.authority() !== undefined;
     const outcome = ingressResources({
       ...{ routes, trustOf, hasCertificate, port: options.port },
@@ -117,8 +123,9 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
     const backends = new Map(routes.map(({ backend }) => [backendKey(backend), backend]));
     for (const [key, backend] of backends) {
       if (!isMeant(backend)) continue;
-      const own = slicesOf(slices, `${backend.namespace}/${backend.service}`);
-      replaceSafely(book.ingress, `backend ${key}`, () => [backendEndpoints(backend, own)], log);
+      const service = `${backend.namespace}/${backend.service}`;
+      const [own, imported] = [slicesOf(slices, service), imports.slicesOf(service)];
+      replaceSafely(book.ingress, `backend ${key}`, () => [backendEndpoints(backend, own, imported)], log);
     }
   }
 
@@ -138,6 +145,7 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
     batch.stop();
     confirmation.stop();
     timer.cancel();
+    imports.stop();
     for (const off of offs) off();
   });
   const confirmation: Confirmation = new Confirmation({
@@ -151,19 +159,26 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
   return {
     ...source,
     whenSynced: async () => {
-      await Promise.all([source.whenSynced(), slices.whenSynced(), mesh.whenSynced()]);
+      await Promise.all([source.whenSynced(), slices.whenSynced(), imports.whenKnown(), mesh.whenSynced()]);
       batch.add('all');
       batch.flush();
     },
   };
 }
 
-function routesOf(exports: Informer<PeerExport>, services: Informer<Service>, mesh: MeshDefaults): SharedRoute[] {
+interface Selectable {
+  readonly services: Informer<Service>;
+  readonly imports: ImportedServices;
+}
+
+function routesOf(exports: Informer<PeerExport>, { services, imports }: Selectable, mesh: MeshDefaults): SharedRoute[] {
   const routes: SharedRoute[] = [];
   for (const each of exports.values()) {
     const { namespace = '', name } = each.metadata;
-    for (const service of services.byIndex('namespace', namespace)) {
-      const port = service.spec?.ports?.find(({ protocol = 'TCP' }) => protocol === 'TCP');
+    const isElsewhere = ({ metadata }: Service) => services.get(`${namespace}/${metadata.name}`) === undefined;
+    const elsewhere = imports.inNamespace(namespace).filter(isElsewhere);
+    for (const service of [...services.byIndex('namespace', namespace), ...elsewhere]) {
+      const port = service.spec?.ports?.find(isTcp);
       if (port === undefined || !exportsService(each, service)) continue;
       const { id, san } = sharedServiceOf(each, service, mesh);
       routes.push({
@@ -171,7 +186,10 @@ function routesOf(exports: Informer<PeerExport>, services: Informer<Service>, me
         san,
         tls: each.spec.tls ?? 'terminate',
         peers: each.spec.peers ?? [],
-        backend: { namespace, service: service.metadata.name, portName: port.name ?? '' },
+        backend: {
+          ...{ namespace, service: service.metadata.name, portName: port.name ?? '' },
+          importedPortName: importedPortName(port, imports.get(`${namespace}/${service.metadata.name}`)),
+        },
         cause: { at: 'home', kind: 'PeerExport', namespace, name },
       });
     }
