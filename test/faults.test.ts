@@ -123,7 +123,7 @@ describe('faults of processes', () => {
     });
   });
 
-  test('a resolver loses its right to read -> PTL0502, and PTL0503 once an import changes; given back -> both gone', async () => {
+  test('a resolver loses its right to read -> PTL0502, PTL0503 once an import changes, and PTL0105 names the right; given back -> all gone', async () => {
     const rights = ['install', '--rights-only', '--set', 'dns.clusterId=west', ...at(home)];
     expect((await runPortolan(rights)).code).toBe(0);
     const client = await clientOf(home);
@@ -146,19 +146,23 @@ describe('faults of processes', () => {
     await client.create(serviceImportType, {
       ...{ apiVersion: apiVersionOf(serviceImportType), kind: 'ServiceImport', metadata, spec },
     } as AnyObject);
-    const found = async () => codesOf(await doctor()).filter((code) => code === 'PTL0502' || code === 'PTL0503');
+    const told = ['PTL0105', 'PTL0502', 'PTL0503'];
+    const found = async () => codesOf(await doctor()).filter((code) => told.includes(code));
     await until('it answers as it should', async () => (await found()).length === 0 && (await doctor()).complete);
 
     await client.delete(clusterRoleBindingType, { name: 'portolan:dns' });
     await client.patch(serviceImportType, metadata, { kind: 'merge', body: { spec: { ips: ['243.0.0.10'] } } });
-    await until('both are found', async () => (await found()).length === 2);
+    await until('all are found', async () => (await found()).length === told.length);
     const { findings } = await doctor();
     const messageOf = (code: string) => findings.find((one) => one.code === code)?.message;
     expect(messageOf('PTL0502')).toMatch(/^it answers .*clusterset\.local.* from old data/);
+    expect(messageOf('PTL0105')).toMatch(
+      /^its account may not .*\b(list|watch) serviceimports\.multicluster\.x-k8s\.io/,
+    );
     expect(messageOf('PTL0503')).toBe('it answers 243.0.0.9, expected 243.0.0.10');
 
     expect((await runPortolan(rights)).code).toBe(0);
-    await until('neither is', async () => (await found()).length === 0);
+    await until('none is', async () => (await found()).length === 0);
     await client.delete(serviceImportType, metadata);
     client.close();
   });
