@@ -3,7 +3,7 @@
 
 import { proxyTokenAudience, xdsRootsName } from '../kube/objects/ours.ts';
 import { given, itemsOf } from './marks.ts';
-import type { Part } from './parts.ts';
+import type { EnvoyRole, Part } from './parts.ts';
 import { containerSecurity, fieldVariable, heapVariable, imageFields, readinessTimes, resourcesOf } from './pod.ts';
 import type { Values } from './values.ts';
 
@@ -16,6 +16,12 @@ const server = 'portolan-xds.portolan-system.svc:15010';
 export const ingressArgs: readonly string[] = ['--drain-time-s', '2'];
 /** For the Envoy of a gateway: a member or a service that was taken away loses its connections after this time. */
 export const gatewayArgs: readonly string[] = ['--drain-time-s', '4'];
+/** Flags of Envoy beside its configuration. */
+export const argsOfRole: Readonly<Record<EnvoyRole, readonly string[]>> = {
+  ingress: ingressArgs,
+  gateway: gatewayArgs,
+  sidecar: [],
+};
 const state = { name: 'state', mountPath: '/var/lib/portolan' };
 const tmp = { name: 'tmp', mountPath: '/tmp' };
 const proof = [
@@ -41,7 +47,7 @@ export const envoyVolumes: readonly object[] = [
   { name: 'xds-roots', configMap: { name: xdsRootsName } },
 ];
 
-export function envoyContainers(part: Part, role: 'ingress' | 'sidecar', values: Values): object {
+export function envoyContainers(part: Part, role: EnvoyRole, values: Values): object {
   const { extraArgs, extraEnv } = values[part.name];
   const ours = (name: string, args: readonly string[], more: readonly object[] = []) => ({
     name,
@@ -54,7 +60,7 @@ export function envoyContainers(part: Part, role: 'ingress' | 'sidecar', values:
   });
   // Open as soon as the discovery server has sent its listeners. No liveness probe: an Envoy goes on without that server.
   const readinessProbe = { tcpSocket: { port: part.ports[0]?.name }, ...readinessTimes };
-  const ownArgs = role === 'ingress' ? ingressArgs : [];
+  const ownArgs = argsOfRole[role];
   const envoy = {
     name: 'envoy',
     image: values.envoyImage,

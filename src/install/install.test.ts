@@ -81,7 +81,7 @@ describe('install: least privilege', () => {
     expect(securityContext.sysctls !== undefined).toBe(name === 'dns' || name === 'authority');
     expect(containers[0]).toMatchObject({ readinessProbe: {} });
     // An Envoy goes on without its discovery server.
-    expect(containers[0]!.livenessProbe !== undefined).toBe(!['envoy', 'ingress'].includes(name));
+    expect(containers[0]!.livenessProbe !== undefined).toBe(!['envoy', 'ingress', 'gateway'].includes(name));
   });
 
   test('the heap -> three quarters of the limit in every container of ours', () => {
@@ -103,7 +103,7 @@ describe('install: least privilege', () => {
   test('probes -> a part that starts is looked at every second, and one that is ready is in service soon', () => {
     for (const [name, objects] of parts) {
       const [container] = podOf(objects).containers;
-      const isEnvoy = ['envoy', 'ingress'].includes(name);
+      const isEnvoy = ['envoy', 'ingress', 'gateway'].includes(name);
       expect([name, container]).toMatchObject([name, { readinessProbe: { periodSeconds: 2, failureThreshold: 5 } }]);
       if (!isEnvoy) expect([name, container]).toMatchObject([name, { startupProbe: { periodSeconds: 1 } }]);
     }
@@ -169,6 +169,7 @@ describe('install: least privilege', () => {
       'ingress 15443',
       'envoy 15003',
       'dashboard 8420',
+      'gateway 15443',
     ]);
   });
 
@@ -212,6 +213,7 @@ describe('install: least privilege', () => {
 
   test.each([
     ['ingress', 'ingress'],
+    ['gateway', 'gateway'],
     ['envoy', 'sidecar'],
   ] as const)(
     '%s -> its first certificate is made before it starts and renewed beside it, by the user that is not redirected',
@@ -226,7 +228,7 @@ describe('install: least privilege', () => {
     },
   );
 
-  test.each(['ingress', 'envoy'] as const)(
+  test.each(['ingress', 'gateway', 'envoy'] as const)(
     '%s -> its account has no right, and only the container that starts it sees a token, which xds alone takes',
     (name) => {
       const objects = new Map(parts).get(name)!;

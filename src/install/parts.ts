@@ -27,6 +27,8 @@ const stateFolder = '/var/lib/portolan';
 /** For stub zones. */
 const stubPort = 8553;
 
+export type EnvoyRole = 'ingress' | 'gateway' | 'sidecar';
+
 interface Port {
   readonly name: string;
   readonly port: number;
@@ -51,7 +53,7 @@ export interface Part {
   /** Runs in the network of its node. */
   readonly isOnHostNetwork: boolean;
   /** An Envoy of that role; its configuration comes from `portolan xds`. */
-  readonly envoyRole?: 'ingress' | 'sidecar';
+  readonly envoyRole?: EnvoyRole;
   /** Has no admin endpoint; a connection to its first port is its probe. */
   readonly isWithoutAdmin?: boolean;
   /** portolan-PART unless given. */
@@ -100,7 +102,7 @@ const envoyRights: Pick<Part, 'clusterRules' | 'systemRules'> = { clusterRules: 
 
 /** Agent and proxy also run outside Pods: their accounts and rights are those of deploy/manifests. */
 export function partsOf(values: Values): Part[] {
-  const { agent, dns, peering, authority, xds, ingress, envoy, dashboard, listenAddress } = values;
+  const { agent, dns, peering, authority, xds, ingress, envoy, dashboard, gateway, listenAddress } = values;
   const at = (port: number) => `${listenAddress}:${port}`;
   return [
     {
@@ -314,6 +316,18 @@ export function partsOf(values: Values): Part[] {
       isWithoutAdmin: true,
       secret: dashboard.tlsSecret,
       service: {},
+    },
+    {
+      name: 'gateway',
+      workload: 'Deployment',
+      replicas: gateway.replicas,
+      args: [],
+      ports: [{ name: 'gateway', port: 15443, protocol: 'TCP' }],
+      ...envoyRights,
+      isOnHostNetwork: false,
+      envoyRole: 'gateway',
+      // The agent reports the addresses of this Service to the other members.
+      service: { type: gateway.serviceType },
     },
   ];
 }

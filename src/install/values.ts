@@ -14,6 +14,7 @@ export const partNames = [
   'ingress',
   'envoy',
   'dashboard',
+  'gateway',
 ] as const;
 export type PartName = (typeof partNames)[number];
 
@@ -41,7 +42,7 @@ export interface Values {
   readonly image: string;
   readonly imagePullPolicy: string;
   readonly imagePullSecrets: readonly object[];
-  /** Image of the ingress and the node Envoys. */
+  /** Image of the ingress, the gateway and the node Envoys. */
   readonly envoyImage: string;
   readonly logLevel: string;
   /** Address on which Pods listen: `[::]` where they have no IPv4 address. */
@@ -98,6 +99,8 @@ export interface Values {
   readonly ingress: PartValues & { readonly replicas: number; readonly serviceType: string };
   /** The Envoy of each node, for external services and services of peers. */
   readonly envoy: PartValues;
+  /** The Envoy that takes connections of clusters in other networks. */
+  readonly gateway: PartValues & { readonly replicas: number; readonly serviceType: string };
   readonly dashboard: PartValues & {
     /** A Secret with `tls.crt` and `tls.key`. */
     readonly tlsSecret: string;
@@ -169,6 +172,7 @@ export const defaultValues: Values = {
   xds: { enabled: false, replicas: 2, cpu: '100m', memory: '256Mi', ...pod },
   ingress: { enabled: false, replicas: 2, cpu: '100m', memory: '128Mi', serviceType: 'LoadBalancer', ...pod },
   envoy: { enabled: false, cpu: '100m', memory: '128Mi', ...pod },
+  gateway: { enabled: false, replicas: 2, cpu: '100m', memory: '256Mi', serviceType: 'LoadBalancer', ...pod },
   dashboard: { enabled: false, cpu: '50m', memory: '192Mi', tlsSecret: 'portolan-dashboard-tls', host: '', ...pod },
 };
 
@@ -193,7 +197,7 @@ export function valueProblems(values: Values): string[] {
     if (values[name].includes('@') && !digestPattern.test(values[name]))
       problems.push(`${name}: ${values[name]} has no digest behind its @; expected sha256: and 64 hexadecimal digits`);
   if (dns.enabled) oneOf('dns.workload', dns.workload, workloadKinds);
-  for (const name of ['peering', 'authority', 'ingress'] as const)
+  for (const name of ['peering', 'authority', 'ingress', 'gateway'] as const)
     if (values[name].enabled) oneOf(`${name}.serviceType`, values[name].serviceType, serviceTypes);
   const idProblem = dns.enabled && dns.clusterId !== '' ? clusterIdProblem(dns.clusterId) : undefined;
   if (idProblem !== undefined) problems.push(`dns.clusterId: ${dns.clusterId}: ${idProblem}`);
@@ -288,6 +292,7 @@ export const contradictions: readonly Contradiction[] = [
   missing('dashboard', 'tlsSecret', 'give the Secret with its certificate; it is served over TLS only'),
   needs('ingress', 'xds', 'the ingress gets its configuration from xds'),
   needs('ingress', 'peering', 'the ingress serves peers, which peering introduces'),
+  needs('gateway', 'xds', 'the gateway gets its configuration from xds'),
   needs('envoy', 'xds', 'the Envoys of nodes get their configuration from xds'),
   needs('envoy', 'proxy', 'the proxy sends connections to the Envoy of its node'),
 ];

@@ -13,7 +13,8 @@ import type { Credentials } from '../base/x509/certificates.ts';
 import { findClusterId } from '../clusterset/explain/cluster-id.ts';
 import type { Plugins } from '../external/plugins/plugin.ts';
 import type { OutboundPorts } from '../external/rules/redirects.ts';
-import { ingressArgs } from '../install/envoy-containers.ts';
+import { argsOfRole } from '../install/envoy-containers.ts';
+import type { EnvoyRole } from '../install/parts.ts';
 import type { Client } from '../kube/client/client.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 import { issueProxy, openAuthority, renewedCertificateMs } from '../xds/identity/authority.ts';
@@ -32,7 +33,7 @@ export interface UpEnvoyOptions {
   readonly directory: string;
   /** Path of the program; looked for on PATH if empty. */
   readonly program: string;
-  readonly role?: 'sidecar' | 'ingress';
+  readonly role?: EnvoyRole;
   /** The only address that it listens on, beside those of peers' services; with it, nothing is redirected to it. */
   readonly boundTo?: string;
   /** Where connections to external services arrive. */
@@ -93,7 +94,7 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
   const file = join(directory, bootstrapFile);
   await world.disk.write(file, Buffer.from(JSON.stringify(bootstrap)), { mode: 0o600 });
   await role.whenSynced();
-  const own = identity.role === 'ingress' ? ingressArgs : [];
+  const own = argsOfRole[identity.role];
   const args = ['-c', file, '-l', 'warning', '--concurrency', '1', '--use-dynamic-base-id', ...own];
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
   let ended: string | undefined;

@@ -39,7 +39,11 @@ export async function runXds(flags: XdsFlags): Promise<void> {
       lookUp: createSystemLookUp(),
       own: { ranges: flags.ownRange, hosts: [serverHost(access.server), ...ownAddresses()] },
       plugins: await loadPlugins(flags.plugin),
-      ports: { virtual: Number(flags.virtualPort), ingress: Number(flags.ingressPort) },
+      ports: {
+        virtual: Number(flags.virtualPort),
+        ingress: Number(flags.ingressPort),
+        gateway: Number(flags.gatewayPort),
+      },
     });
     parts.add('xds', () => role.stop());
     const listen = parseListen(flags.adminListen, '--admin-listen');

@@ -143,6 +143,22 @@ envoy:
   from: []
   egress:
     - {}
+gateway:
+  enabled: false
+  replicas: 2
+  cpu: 100m
+  memory: 256Mi
+  serviceType: LoadBalancer
+  cpuLimit: ""
+  nodeSelector: {}
+  affinity: {}
+  tolerations: []
+  podAnnotations: {}
+  extraArgs: []
+  extraEnv: []
+  from: []
+  egress:
+    - {}
 dashboard:
   enabled: false
   cpu: 50m

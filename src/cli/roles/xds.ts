@@ -22,6 +22,7 @@ export interface XdsFlags {
   readonly socketMode: string;
   readonly virtualPort: string;
   readonly ingressPort: string;
+  readonly gatewayPort: string;
   readonly ownRange: string[];
   readonly plugin: string[];
   readonly adminListen: string;
@@ -53,6 +54,7 @@ export function addXdsCommand(program: Command, run: (flags: XdsFlags) => Promis
       .option('--socket-mode <octal>', 'permissions of that socket, for its owner and group only', '0660')
       .option('--virtual-port <port>', 'port of sidecars for redirected connections', '15003')
       .option('--ingress-port <port>', "port of the ingress for peers' connections", '15443')
+      .option('--gateway-port <port>', 'port of the gateway for clusters in other networks', '15443')
       .option('--own-range <cidr...>', 'ranges of this cluster, to which no name of a peer may lead', [])
       .option('--plugin <file...>', 'modules of extension plugins, for external services', [])
       .option('--admin-listen <host:port>', 'address of /metrics, /livez, /readyz and /status', '127.0.0.1:0')

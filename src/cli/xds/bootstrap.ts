@@ -133,6 +133,8 @@ async function writeBootstrap(
 ): Promise<void> {
   const { variant } = flags;
   if (variant !== 'delta' && variant !== 'sotw') throw new Error(`--variant ${variant}: there are delta and sotw`);
+  if (identity.role === 'gateway' && variant !== 'delta')
+    throw new Error('--variant sotw: a gateway takes the services one by one, which needs delta');
   const { zone, region } = flags;
   const admin = parseListen(flags.admin, '--admin');
   const isClustersetProxied = flags.clustersetProxied === true;

@@ -36,7 +36,6 @@ export interface GatewayInput extends GatewayMembers {
   readonly address?: string;
 }
 
-const membersFilter = 'members';
 /** In the filter state of a stream: what it asked for, and who asks. */
 const callerKey = 'portolan.gateway.caller';
 /** Streams that one member may have open at one gateway. */
@@ -48,10 +47,9 @@ const connectionsMax = 10_000;
 export function gatewayResources(input: GatewayInput): XdsResource[] {
   const callers = [...new Set(input.callers)].sort();
   if (callers.length === 0) return [];
-  const domains = callers.map((id) => memberDomain(id, input.clusterSet));
   return [
     { type: 'listener', name: 'gateway', body: listenerBody(callers, input), causes: [] },
-    { type: 'route', name: gatewayRoutes, body: routesBody(domains), causes: [] },
+    { type: 'route', name: gatewayRoutes, body: routesBody, causes: [] },
     ...callers.map((id): XdsResource => {
       return { type: 'cluster', name: callerCluster(id), body: callerBody(callerCluster(id)), causes: [] };
     }),
@@ -131,7 +129,6 @@ function manager(id: string): JsonObject {
     http_filters: [
       // First, so that it needs no permission.
       { name: 'health', typed_config: health },
-      { name: membersFilter, typed_config: typed('filters.http.rbac.v3.RBAC', allow([])) },
       { name: exportsFilter, typed_config: typed('filters.http.rbac.v3.RBAC', allow([])) },
       {
         name: 'caller',
@@ -165,21 +162,17 @@ function markCaller(id: string): JsonObject {
   };
 }
 
-// Virtual hosts come one by one. A caller that is removed is refused here at once, on the connections that it still has.
-function routesBody(domains: readonly string[]): JsonObject {
-  const members = typed('filters.http.rbac.v3.RBACPerRoute', { rbac: allow(domains) });
-  return {
-    name: gatewayRoutes,
-    vhds: { config_source: overAds },
-    typed_per_filter_config: { [membersFilter]: members },
-  };
-}
+// Virtual hosts come one by one.
+const routesBody: JsonObject = { name: gatewayRoutes, vhds: { config_source: overAds } };
 
 function callerCluster(id: string): string {
   return `gateway-caller/${id}`;
 }
 
-/** Leads to the internal listeners, and bounds the streams of one member. */
+/**
+ * Leads to the internal listeners, and bounds the streams of one member. Without it, streams of a member that was removed are
+ * refused on the connections that it still has.
+ */
 function callerBody(name: string): JsonObject {
   const raw = { name: 'raw', typed_config: typed('transport_sockets.raw_buffer.v3.RawBuffer') };
   const inside = typed('transport_sockets.internal_upstream.v3.InternalUpstreamTransport', { transport_socket: raw });
