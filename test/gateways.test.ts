@@ -111,6 +111,23 @@ describeWith(['envoy', 'ip', 'nft'], 'gateways: a service in another network', (
     expect(await get(west, web)).toMatch(/^failed/);
   });
 
+  test('what the node proxy asks: one of two gateways, none, an unknown cluster -> 200, 503 within 3 s, 404', async () => {
+    const { east, west } = await world({ gateways: 2 });
+    const health = (id: string) =>
+      west.inside.ask({ do: 'get', to: `http://127.0.0.1:${healthPort}${healthPath(id)}` }) as Promise<string>;
+    const isReached = async () => !(await health('east')).startsWith('failed');
+    expect(await isReached()).toBe(true);
+    expect(await health('south')).toBe('failed: 404');
+    east.envoys[0]!.stop();
+    await pause(3000);
+    expect(await isReached()).toBe(true);
+    east.envoys[1]!.stop();
+    await pause(3000);
+    expect(await health('east')).toBe('failed: 503');
+    await startGateway(east, 1);
+    await until('it is reached again', async () => ((await isReached()) ? true : undefined));
+  });
+
   test('callers with other certificates, names and wishes -> refused, each with its reason', async () => {
     const { west, south, links } = await world();
     const to = { address: links.get('west')!, port: gatewayPorts[0] };

@@ -826,6 +826,27 @@ export const mends: readonly Mend[] = [
       "? { isRead: true, unchangedMs: Math.abs(world.clock.wallMs() - (Date.parse(lease?.spec?.renewTime ?? '') || 0)) }",
   },
   {
+    test: 'test/gateways.test.ts',
+    title: 'callers with other certificates, names and wishes -> refused, each with its reason',
+    file: 'src/xds/gateways/service.ts',
+    was: "const rbac = allowed === 'all' ? allowAll :",
+    became: 'const rbac = allowed !== undefined ? allowAll :',
+  },
+  {
+    test: 'test/gateways.test.ts',
+    title: 'a gateway that presents another certificate than its own cluster would -> nothing is sent to it',
+    file: 'src/xds/gateways/near-side.ts',
+    was: 'validation_context_sds_secret_config: secretReference(remoteSecret(id)),',
+    became: 'alpn_protocols: remoteSecret(id) && ["h2"],',
+  },
+  {
+    test: 'test/gateways.test.ts',
+    title: '%s -> new streams refused within 1 s, open ones ended within 10 s; those of others go on',
+    file: 'src/install/envoy-containers.ts',
+    was: "export const gatewayArgs: readonly string[] = ['--drain-time-s', '4'];",
+    became: "export const gatewayArgs: readonly string[] = ['--drain-time-s', '600'];",
+  },
+  {
     test: 'test/xds-revocation.test.ts',
     title: 'the service is shared no longer -> all of its connections are closed within 5 s',
     file: 'src/install/envoy-containers.ts',

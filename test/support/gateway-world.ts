@@ -150,7 +150,7 @@ export async function startNode(cluster: GatewayCluster): Promise<RunningProxy> 
   const admin = { host: '127.0.0.1', port: 19_200 };
   const envoy = cluster.inside.startEnvoy(xds!.folder, 'node', await xds!.bootstrap('sidecar', 'node', { admin }));
   cluster.envoys.push(envoy);
-  await settled(xds!, `sidecar~${cluster.id}~node`, 2);
+  await settled(xds!, `sidecar~${cluster.id}~node`, 3);
   return envoy;
 }
 
