@@ -8,7 +8,8 @@ const general: Readonly<Record<string, string>> = {
   image: 'Image of our parts. Without a tag it follows the version of the chart; a tag or a digest pins it.',
   imagePullPolicy: 'Always, IfNotPresent or Never; empty leaves it to Kubernetes.',
   imagePullSecrets: 'Secrets in portolan-system with credentials of registries, such as [{name: registry}].',
-  envoyImage: 'Image of the ingress, of the gateway and of the Envoys of nodes; a digest behind it (@sha256:...) pins it.',
+  envoyImage:
+    'Image of the ingress, of the gateway and of the Envoys of nodes; a digest behind it (@sha256:...) pins it.',
   logLevel: 'debug, info, warn or error.',
   listenAddress: 'Address on which Pods listen: "[::]" where they have no IPv4 address.',
   serviceMonitor: 'A ServiceMonitor for each part; needs the definitions of the Prometheus operator.',
