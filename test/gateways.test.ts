@@ -7,12 +7,14 @@ import type { Credentials } from '../src/base/x509/certificates.ts';
 import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';
 import { mayUse } from '../src/clusterset/kinds/service-shard.ts';
 import { healthPath, healthPort } from '../src/clusterset/rules/networks/listener-ports.ts';
+import { remoteEndpoint } from '../src/clusterset/rules/networks/remote-endpoint.ts';
 import { pairIn } from '../src/kube/client/kept-authority.ts';
 import { gatewayAuthoritySecret } from '../src/kube/objects/ours.ts';
 import { type Secret, secretType } from '../src/kube/objects/secret.ts';
 import { namespace } from '../src/peering/testing/edge/memory-home.ts';
 import { MeshCertificates } from '../src/xds/sources/mesh-certificates.ts';
 import { describeWith } from './support/counterparts.ts';
+import { importOf, ProxyRules, sliceOf } from './support/gateway-rules.ts';
 import {
   adminPort,
   clusterSet,
@@ -191,6 +193,34 @@ describeWith(['envoy', 'ip', 'nft'], 'gateways: a service in another network', (
     const startMs = performance.now();
     await until('the answer is no', async () => (/503/.test(String(await health('east'))) ? true : undefined));
     expect(performance.now() - startMs).toBeLessThan(3500);
+  });
+
+  test('the proxy’s rules, one endpoint here and three behind a gateway -> shares of 1 to 3; no way to the gateway -> here alone, nothing fails', async () => {
+    const { east, west, links } = await world();
+    const gateways = [{ address: links.get('west')!, port: gatewayPorts[0] }];
+    const reach = { network: 'network-of-east', gateways, trustRoots: await east.roots(), listenerPort: 15_101 };
+    const rules = new ProxyRules(west.inside.name, { east: reach }, pod);
+    rules.state.facts.upsertServiceImport(importOf(web));
+    rules.state.facts.upsertEndpointSlice(sliceOf('west', 'IPv4', [{ addresses: [pod] }]));
+    const remote = Array.from({ length: 3 }, () => remoteEndpoint('IPv4', undefined, true));
+    rules.state.facts.upsertEndpointSlice(sliceOf('east', 'FQDN', remote));
+    rules.nearSide(undefined);
+    rules.write();
+    const count = async (times: number) => {
+      const seen: Record<string, number> = {};
+      for (let each = 0; each < times; each += 1) {
+        const answer = await get(west, web);
+        seen[answer] = (seen[answer] ?? 0) + 1;
+      }
+      return seen;
+    };
+    const shares = await count(400);
+    expect(Object.keys(shares).sort()).toEqual(['web of east', 'web of west']);
+    // Five standard deviations.
+    expect(Math.abs(shares['web of east']! - 300)).toBeLessThan(44);
+    rules.nearSide('none of its gateways answers');
+    rules.change();
+    expect(await count(50)).toEqual({ 'web of west': 50 });
   });
 
   test('a gateway that presents another certificate than its own cluster would -> nothing is sent to it', async () => {

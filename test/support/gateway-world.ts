@@ -30,7 +30,7 @@ export const clusterSet = 'prod';
 export const gatewayPorts = [15_443, 15_444] as const;
 /** The node's Envoy listens here for connections to the cluster with the gateways. */
 const listenerPort = 15_101;
-const clusterSetRange = '243.0.0.0/8';
+export const clusterSetRange = '243.0.0.0/8';
 const envoyUid = 1337;
 
 export interface GatewayCluster {
