@@ -1,8 +1,7 @@
 // `npm run bench:mcs`: how long a change takes from one cluster to the last, what it moves, and what joining costs. First
 // with the broker, all homes and all agents as processes of their own over TLS, each with its own account; then, as a measure
 // of the rules and stores alone, all of them in this one process and so on one core. `--quick` runs each part for 3 x 100
-// only, `--seconds N` and `--rounds N` shorten a part, `--only processes` (`3x100`, `big`, …) runs one. `--layout PerMember`
-// measures the processes with the watches of a broker that serves several sets.
+// only, `--seconds N` and `--rounds N` shorten a part, `--only processes` (`3x100`, `big`, …) runs one.
 
 import { parseArgs } from 'node:util';
 import { measureBigService } from './mcs/big-service.ts';
@@ -19,7 +18,6 @@ const { values } = parseArgs({
     rounds: { type: 'string' },
     only: { type: 'string' },
     json: { type: 'string' },
-    layout: { type: 'string', default: 'AllNamespaces' },
     quick: { type: 'boolean', default: false },
   },
 });
@@ -31,9 +29,8 @@ const figures: Figure[] = [];
 
 for (const clusters of isAsked('processes') ? (values.quick ? [3] : [3, 10]) : []) {
   const services = 100;
-  const layout = values.layout === 'PerMember' ? 'PerMember' : 'AllNamespaces';
-  const name = `${clusters}x${services}, processes over TLS, ${layout}`;
-  const running = await startProcesses(clusters, { layout });
+  const name = `${clusters}x${services}, processes over TLS`;
+  const running = await startProcesses(clusters);
   try {
     await fill(running.clusters, services);
     figures.push(...(await measureSteps(running.clusters, { name, rounds })));

@@ -25,7 +25,7 @@ export async function runCases(options: { readonly count: number; readonly seed:
     if (index % 50 === 0) await set.time.advance(1_000);
   }
   await set.time.advance(30_000);
-  const truth = await readTruth(set, { layout: 'AllNamespaces' });
+  const truth = await readTruth(set, {});
   const conflicting = truth.keys.filter((key) => (truth.merge(key)?.conflicts.length ?? 0) > 0).length;
   return { violations: await findViolations(set, truth), conflicting };
 

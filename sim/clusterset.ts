@@ -163,7 +163,7 @@ export class SimClusterSet {
       apiVersion,
       kind,
       metadata,
-      spec: { layout: 'AllNamespaces', ...this.#options.set },
+      spec: { ...this.#options.set },
     });
     for (const id of members) await this.join(id);
   }

@@ -150,17 +150,14 @@ export async function addressViolations(
 async function publishedViolations(set: SimClusterSet, truth: Truth, member: MemberTruth): Promise<string[]> {
   const namespace = memberNamespace(member.id);
   const shards = (await set.broker.admin.list<ServiceShard>(serviceShardType, { namespace })).items;
-  const isShared = truth.policy.layout === 'AllNamespaces';
-  const [type, otherType] = isShared ? [endpointShardType, endpointSliceType] : [endpointSliceType, endpointShardType];
-  const slices = (await set.broker.admin.list<EndpointSlice>(type, { namespace })).items;
-  const others = (await set.broker.admin.list<EndpointSlice>(otherType, { namespace })).items;
-  const violations = others.map(({ metadata }) => `${member.id}: ${otherType.kind} ${metadata.name} is left over`);
+  const slices = (await set.broker.admin.list<EndpointSlice>(endpointShardType, { namespace })).items;
+  const violations: string[] = [];
   const exported = truth.keys.filter((key) => truth.shard(member.id, key) !== undefined);
   const wanted = new Map(exported.map((key) => [recordName(parseServiceKey(key)), truth.shard(member.id, key)]));
   for (const shard of shards) {
     const { clusterSetIPs: _ips, endpointShards, ...spec } = shard.spec;
     const count = slices.filter((slice) => publishedServiceKey(slice) === keyOfShard(shard)).length;
-    if (endpointShards !== (isShared ? count : undefined))
+    if (endpointShards !== count)
       violations.push(`${member.id}: shard ${shard.metadata.name} has ${count} slices and says ${endpointShards}`);
     if (!isSameJson(spec, wanted.get(shard.metadata.name)?.spec))
       violations.push(`${member.id}: shard ${shard.metadata.name} is not what it exports`);

@@ -52,13 +52,13 @@ describe('schedule', () => {
 const caught: Readonly<Record<BrokenVersion, { says: RegExp; firstSeed: number; members?: number }>> = {
   'tie-break': { says: /: import .* says .*, the records /, firstSeed: 1 },
   'missed delete': { says: /: import .* names .*, not |is left/, firstSeed: 2 },
-  'address reuse': { says: /: address .* is held by .* and by /, firstSeed: 78 },
+  'address reuse': { says: /: address .* is held by .* and by /, firstSeed: 89 },
   'foreign write': { says: /^agent-.* tried to create serviceshards in prod-m-/, firstSeed: 1 },
   'lease ignored': { says: /: import .* names .*, not /, firstSeed: 36 },
   'drain ignored': { says: /: new connections for .* go to .*, which drains/, firstSeed: 28 },
   'export right ignored': { says: /: .* may not export .*, and is behind it/, firstSeed: 10 },
   'derived Service kept': { says: /: the derived Service of .* is left over/, firstSeed: 48 },
   'judge dies': { says: /: import .* names .*, not |is left/, firstSeed: 9, members: 6 },
-  'judge cut off': { says: /calls .* stale, which has been well/, firstSeed: 144, members: 6 },
+  'judge cut off': { says: /calls .* stale, which has been well/, firstSeed: 162, members: 6 },
   'two judges': { says: /: import .* names .*, not |is left/, firstSeed: 93, members: 6 },
 };

@@ -76,7 +76,7 @@ class ScheduleRun {
     const { seed, members } = options;
     const numbered = Array.from({ length: members ?? 0 }, (_, index) => `c${String(index + 1).padStart(3, '0')}`);
     this.#ids = members === undefined ? ['east', 'west', 'north', 'south'].slice(0, 2 + (seed % 3)) : numbered;
-    this.#spec = { ...randomSpec(seed), ...(members === undefined ? {} : { layout: 'AllNamespaces' }) };
+    this.#spec = randomSpec(seed);
     let lossy: LossyNetwork | undefined;
     this.#set = new SimClusterSet({
       seed: options.seed,
@@ -224,7 +224,7 @@ class ScheduleRun {
   }
 
   #countWrite(home: string, { method, path }: HttpRequest): void {
-    if ((method !== 'PUT' && method !== 'DELETE') || /\/(leases|heartbeats|livenessreports)\//.test(path)) return;
+    if ((method !== 'PUT' && method !== 'DELETE') || /\/(heartbeats|livenessreports)\//.test(path)) return;
     const what = `${method} ${path} at ${home}`;
     const count = (this.#writes.get(what) ?? 0) + 1;
     this.#writes.set(what, count);
@@ -275,6 +275,5 @@ function randomSpec(seed: number): ClusterSetSpec {
     lease: { renewSeconds: 5, durationSeconds: 15, holdDownSeconds: 5, holdDownMaxSeconds: 10 },
     addressRanges: { clusterSet: ['243.0.0.0/30'] },
     addressHoldSeconds: bit(4, 2) === 0 ? 5 : 3600,
-    layout: seed % 2 === 0 ? 'AllNamespaces' : 'PerMember',
   };
 }

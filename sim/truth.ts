@@ -77,11 +77,7 @@ function planned(foreseen: Foreseen, id: string): Map<string, EndpointSlice[]> {
     slices.set(
       key,
       plan.slices.map((slice) =>
-        publishedRecord(slice, {
-          service: parseServiceKey(key),
-          namespace: memberNamespace(id),
-          type: endpointSliceType,
-        }),
+        publishedRecord(slice, { service: parseServiceKey(key), namespace: memberNamespace(id) }),
       ),
     );
   }
@@ -93,16 +89,7 @@ async function leftShards(set: SimClusterSet, id: string): Promise<Map<string, S
   return new Map(items.map((shard) => [formatServiceKey(parseRecordName(shard.metadata.name)!), shard]));
 }
 
-/** Where its endpoints are is said by each shard. */
 async function leftSlices(set: SimClusterSet, id: string): Promise<Map<string, EndpointSlice[]>> {
-  const namespace = memberNamespace(id);
-  const shards = await leftShards(set, id);
-  const read = async (type: ResourceType) => (await set.broker.admin.list<EndpointSlice>(type, { namespace })).items;
-  const keyed = (slices: EndpointSlice[], isMarked: boolean) =>
-    slices.filter((slice) => {
-      const shard = shards.get(publishedServiceKey(slice)!);
-      return (shard?.spec.endpointShards !== undefined) === isMarked;
-    });
-  const all = [...keyed(await read(endpointSliceType), false), ...keyed(await read(endpointShardType), true)];
-  return Map.groupBy(all, (slice) => publishedServiceKey(slice)!);
+  const { items } = await set.broker.admin.list<EndpointSlice>(endpointShardType, { namespace: memberNamespace(id) });
+  return Map.groupBy(items, (slice) => publishedServiceKey(slice)!);
 }

@@ -42,12 +42,12 @@ describeWith(['kubectl'], 'manifests', () => {
     run(pathOf('kubectl')!, ['--kubeconfig', broker.kubeconfig, ...args], input);
 
   test('manifests: what broker init prints, given to kubectl -> the layout that broker init itself makes [002-07]', async () => {
-    const { out } = await run(portolan, ['broker', 'init', '--clusterset', 'prod', '--print']);
+    const { out } = await run(portolan, ['broker', 'init', '--print']);
     const applied = await kubectl(['apply', '-f', '-'], out);
     expect(applied.errors).toBe('');
-    expect(applied.out).toContain('clusterset.portolan.dev/prod created');
-    const { lines } = await type(`broker init --clusterset prod --kubeconfig ${broker.kubeconfig}`);
-    expect(lines[0]).toBe('clusterset prod is laid out already');
+    expect(applied.out).toContain('clusterset.portolan.dev/clusterset created');
+    const { lines } = await type(`broker init --kubeconfig ${broker.kubeconfig}`);
+    expect(lines[0]).toBe('clusterset clusterset is laid out already');
   });
 
   test('manifests: deploy/manifests/broker.yaml and agent.yaml -> accepted as they are', async () => {
@@ -78,19 +78,9 @@ describeWith(['kubectl'], 'manifests', () => {
 
 describe('commands as processes', () => {
   test('portolan: join, plan, an error -> its exit codes; errors go to standard error in one line', async () => {
-    // Members of the only set of a broker read all namespaces: a second set needs the first to go back.
-    await type(`broker init --clusterset clusterset --layout PerMember --kubeconfig ${broker.kubeconfig}`);
-    await type(`broker init --clusterset own --kubeconfig ${broker.kubeconfig}`);
+    await type(`broker init --kubeconfig ${broker.kubeconfig}`);
     const args = ['--kubeconfig', east.kubeconfig];
-    const token = await run(portolan, [
-      'broker',
-      'token',
-      'east',
-      '--clusterset',
-      'own',
-      '--kubeconfig',
-      broker.kubeconfig,
-    ]);
+    const token = await run(portolan, ['broker', 'token', 'east', '--kubeconfig', broker.kubeconfig]);
     expect((await run(portolan, ['join', token.out.trim(), ...args])).code).toBe(0);
     await makeNamespace(east.client, 'shop');
     const missing =

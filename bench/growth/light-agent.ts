@@ -48,7 +48,6 @@ export function startLightAgent(options: LightAgentOptions): { readonly members:
   const lease = new LeaseController({
     ...{ ...shared, members, home: noHome, systemNamespace: 'portolan-system', rules: judgingRules },
     times: () => timesFor(policy.current.lease, members.all().length),
-    layouts: () => new Set(['AllNamespaces'] as const),
     annotations: () => ({}),
     onVerdict: () => {},
     homeAwaySinceMs: () => undefined,
@@ -60,9 +59,7 @@ export function startLightAgent(options: LightAgentOptions): { readonly members:
 
   async function begin(): Promise<void> {
     await policy.whenSynced(new AbortController().signal);
-    members.read(policy.current.layout);
-    while (!members.hasSynced) await new Promise<void>((resolve) => world.timers.after(50, resolve));
-    members.releaseOwnSlices();
+    await members.whenSynced(new AbortController().signal);
     await lease.start();
   }
 }

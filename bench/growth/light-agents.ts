@@ -4,7 +4,7 @@
 import { createRealWorld } from '../../src/base/real/world.ts';
 import { endpointShardType } from '../../src/clusterset/kinds/endpoint-shard.ts';
 import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
-import { byService } from '../../src/clusterset/members/sources.ts';
+import { byService } from '../../src/clusterset/members/follower.ts';
 import { memberNamespace } from '../../src/clusterset/rules/broker-layout.ts';
 import { publishedRecord } from '../../src/clusterset/rules/shard-record.ts';
 import { type Client, createClient } from '../../src/kube/client/client.ts';
@@ -62,7 +62,7 @@ async function publish(broker: Client, { id, namespace, index, change }: Publica
   };
   const ports = [{ name: 'http', protocol: 'TCP' as const, port: 8080 }];
   const slice = { name: `${service.name}-a.shop.pods`, addressType: 'IPv4' as const, endpoints: [endpoint], ports };
-  const wanted = publishedRecord(slice, { service, namespace, type: endpointShardType });
+  const wanted = publishedRecord(slice, { service, namespace });
   if (change > 0) {
     const present = await broker.get<EndpointSlice>(
       endpointShardType,

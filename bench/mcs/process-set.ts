@@ -5,7 +5,6 @@ import { createRealHost } from '../../src/base/real/host.ts';
 import { brokerInit } from '../../src/cli/clusterset/broker-init.ts';
 import { brokerToken } from '../../src/cli/clusterset/broker-token.ts';
 import { join } from '../../src/cli/clusterset/join.ts';
-import type { ClusterSetSpec } from '../../src/clusterset/kinds/cluster-set.ts';
 import { parseJoinToken } from '../../src/clusterset/membership/join-token.ts';
 import type { Client } from '../../src/kube/client/client.ts';
 import { findHome } from '../../src/kube/client/kubeconfig.ts';
@@ -20,7 +19,7 @@ export interface ProcessSet {
 
 const host = createRealHost();
 
-export async function startProcesses(count: number, spec: ClusterSetSpec): Promise<ProcessSet> {
+export async function startProcesses(count: number): Promise<ProcessSet> {
   const processes: ApiProcess[] = [];
   const directory = benchDirectory();
   const tools = new TestClusterSet();
@@ -31,7 +30,7 @@ export async function startProcesses(count: number, spec: ClusterSetSpec): Promi
     return { name, access, kubeconfig: process.kubeconfig, server: access.server, client: tools.clientAt(access) };
   };
   const broker = await startHome('broker');
-  await brokerInit({ client: broker.client, deps: { host, world }, clusterset: set, spec });
+  await brokerInit({ client: broker.client, deps: { host, world }, clusterset: set, spec: {} });
   const clusters = [];
   for (let index = 0; index < count; index += 1) {
     const id = `c${index}`;

@@ -15,7 +15,6 @@ import { systemNamespace } from '../../src/kube/objects/ours.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
 import { createNamespace, setName } from '../clusterset.ts';
 import { exportService, service, serviceExport } from '../manifests.ts';
-import { createOlderAgent } from '../older-agent.ts';
 import { type MadeFault, objectThere, refusing, silentPart, thenWait } from './fault.ts';
 import { partLease, ref, type Scene } from './scene.ts';
 
@@ -183,22 +182,6 @@ export const setFaults: readonly MadeFault[] = [
       await set.time.advance(90_000);
     },
     mend: async ({ set }) => set.time.advance(3_700_000),
-  },
-  {
-    fault: 'an older agent holds up the move to another layout of records',
-    code: 'PTL0206',
-    says: /agent of cluster east: it does not read the layout AllNamespaces of the clusterset, and all others wait for it/,
-    doctorExit: 0,
-    make: async ({ set }) => {
-      set.killAgent('east');
-      set.startAgent('east', createOlderAgent);
-      await set.time.advance(30_000);
-    },
-    mend: async ({ set }) => {
-      set.killAgent('east');
-      set.startAgent('east');
-      await set.time.advance(30_000);
-    },
   },
   {
     fault: 'an export without its Service',

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { federatedServiceType } from '../../src/clusterset/kinds/federated-service.ts';
 import { heartbeatType } from '../../src/clusterset/kinds/heartbeat.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
@@ -344,69 +343,5 @@ describe('lease', () => {
     expect(faults[0]?.times).toBe(0);
     const memory = await find<ConfigMap>(west, configMapType, 'portolan-system/portolan-lease-verdicts');
     expect(JSON.parse(memory?.data?.['east'] ?? '')).toMatchObject({ verdict: 'stale' });
-  });
-
-  describe('a member that cannot be read', () => {
-    // West may not read north's namespace at the broker, as if its RoleBindings were gone.
-    const closed = (): Fault => ({
-      home: 'broker',
-      method: 'GET',
-      path: `/namespaces/${memberNamespace('north')}/`,
-      from: 'agent-west',
-      code: 403,
-      times: Number.POSITIVE_INFINITY,
-    });
-
-    async function threeExport(onRequest?: SimClusterSetOptions['onRequest']) {
-      const faults: Fault[] = [];
-      const wrap = withFaults(faults);
-      const set = { layout: 'PerMember' } as const;
-      const scene = await bothExport({ clusters: ['east', 'west', 'north'], set, wrap, onRequest });
-      await exportService(scene.set.home('north').admin, key, { endpoints: ['10.3.0.1'] });
-      await scene.set.time.advance(10_000);
-      return { ...scene, faults };
-    }
-
-    test('lease: a member cannot be read -> the others are judged, we renew no faster, what it had stays', async () => {
-      let renewals = 0;
-      const { set, west, faults } = await threeExport((home, user, { verb, resource }) => {
-        if (home === 'broker' && user === 'agent-west' && verb === 'update' && resource === 'leases') renewals += 1;
-      });
-      faults.push(closed());
-      set.simulation.network.breakStreams({ from: 'agent-west' });
-      set.killAgent('east');
-      renewals = 0;
-      await set.time.advance(120_000);
-      expect(await sliceLines(west, key)).toEqual(['north: 10.3.0.1 on http>8080', bothAlive[1]]);
-      expect(renewals).toBeLessThanOrEqual(26);
-      faults.length = 0;
-      set.killAgent('north');
-      await set.time.advance(120_000);
-      expect(await sliceLines(west, key)).toEqual([bothAlive[1]]);
-    });
-
-    test('lease: an agent starts while a member cannot be read -> views and placements of the others go on', async () => {
-      const { set, west, faults } = await threeExport();
-      faults.push(closed());
-      set.killAgent('west');
-      set.killAgent('east');
-      set.startAgent('west');
-      await set.time.advance(60_000);
-      await exportService(west, 'shop/cart', { endpoints: ['10.2.0.2'] });
-      await set.broker.admin.create(federatedServiceType, {
-        apiVersion: 'portolan.dev/v1alpha1',
-        kind: 'FederatedService',
-        metadata: { name: 'pay.shop', namespace: setName },
-        spec: { clusters: ['west'], template: { spec: { ports: [{ port: 80 }] } } },
-      });
-      set.killAgent('north');
-      await set.time.advance(60_000);
-      const view = (name: string) => importLine(set.broker.admin, `${setName}/${name}.shop`);
-      expect(await view('cart')).toBe('ClusterSetIP http:80/TCP from west');
-      expect(await view('checkout')).toContain('north');
-      expect(await find(set.broker.admin, federatedServiceType, `${setName}/pay.shop`)).toMatchObject({
-        status: { clusters: [{ cluster: 'west', state: 'Placed' }] },
-      });
-    });
   });
 });

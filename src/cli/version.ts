@@ -3,11 +3,8 @@
 
 import type { Command } from 'commander';
 import { version } from '../base/version.ts';
+import { readHeartbeat } from '../clusterset/explain/broker-state.ts';
 import { type Cluster, clusterType } from '../clusterset/kinds/cluster.ts';
-import { heartbeatType } from '../clusterset/kinds/heartbeat.ts';
-import { memberLeaseName } from '../clusterset/rules/broker-layout.ts';
-import { newerLease } from '../clusterset/rules/leases/newer-lease.ts';
-import { getOrUndefined } from '../kube/client/absent.ts';
 import type { Client } from '../kube/client/client.ts';
 import { isServed } from '../kube/client/discovery.ts';
 import { NoHome } from '../kube/client/kubeconfig.ts';
@@ -91,14 +88,9 @@ async function memberVersions(client: Client): Promise<PartVersion[]> {
   });
   const found: PartVersion[] = [];
   for (const { metadata, spec } of items) {
-    const ref = { namespace: spec.namespace, name: memberLeaseName };
-    // An older agent leaves the Heartbeat of a newer one as it is.
-    const lease = newerLease(
-      await getOrUndefined<Lease>(client, heartbeatType, ref),
-      await getOrUndefined<Lease>(client, leaseType, ref),
-    );
-    const theirs = lease?.metadata.annotations?.[partAnnotations.version] ?? 'unknown';
-    if (lease !== undefined) found.push({ part: 'member', node: metadata.name, version: theirs });
+    const heartbeat = await readHeartbeat(client, spec.namespace);
+    const theirs = heartbeat?.metadata.annotations?.[partAnnotations.version] ?? 'unknown';
+    if (heartbeat !== undefined) found.push({ part: 'member', node: metadata.name, version: theirs });
   }
   return found;
 }

@@ -82,13 +82,6 @@ export const codes = {
       'A member found older data at the broker than it had written: the broker was restored from a backup, or a second agent runs under the id of that member. Agents publish again what is missing; members that joined after the backup have to join again. The finding ends an hour after it was noticed.',
     fix: 'Compare portolan status at the broker with the clusters that you expect, and run portolan broker token and join for those that are missing.',
   },
-  PTL0206: {
-    title: 'the move to another layout of records is held up',
-    severity: 'warning',
-    means:
-      'The clusterset asks for the layout AllNamespaces, and the agent of a cluster reads every member by itself: it is of an older release, has no right to read all namespaces, or stopped during the move. All others publish their records twice until it reads the new layout. No answer is lost.',
-    fix: 'Replace the agent of that cluster by one of this release; if it is of this release, run portolan broker init again, which grants the right. If the cluster is gone for good, run portolan broker remove for it.',
-  },
   PTL0207: {
     title: 'the home of a cluster does not answer its agent',
     severity: 'error',

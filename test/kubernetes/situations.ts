@@ -317,28 +317,6 @@ async function judges({ broker, more, parts }: FlowWorld): Promise<void> {
   await until('judges report', () => has(broker, 'get livenessreports -A'));
 }
 
-/** To namespaces of members and back to all namespaces, while members run. */
-export async function layouts({ broker, east, west }: FlowWorld): Promise<void> {
-  const records = (kinds: string) => look(broker, `get ${kinds} -A -o name`);
-  for (const home of [east, west]) addService(home, 'moved', home === east ? '10.1.0.11' : '10.2.0.11');
-  for (const home of [east, west]) await home.type('export shop/moved --wait --timeout 150');
-  const owned = (kind: string) =>
-    look(broker, `get ${kind} -n prod-m-east -o name`) !== '' &&
-    look(broker, `get ${kind} -n prod-m-west -o name`) !== '';
-  await broker.type('broker init --clusterset prod --layout PerMember');
-  await until('heartbeats and shards of endpoints are gone', () => records('heartbeats,endpointshards') === '');
-  await until('slices and leases are there', () => owned('endpointslices') && owned('leases'));
-  setNotReady(east, 'moved');
-  const slices = () => look(broker, 'get endpointslices -n prod-m-east -o json');
-  await until('a change is published there', () => /"ready": false/.test(slices()));
-  broker.cut();
-  await east.type('unexport shop/moved');
-  await east.type('export shop/moved --wait --timeout 150');
-  await broker.type('broker init --clusterset prod --layout AllNamespaces');
-  await until('slices are gone', () => look(broker, 'get endpointslices -n prod-m-east -o name') === '');
-  await until('leases are gone', () => look(broker, 'get leases -n prod-m-east -o name') === '');
-}
-
 /** Its own account is asked for nothing; it reads with the token of who has signed in. The page stays open. */
 async function dashboard({ broker, east, west, parts }: FlowWorld): Promise<void> {
   const kubeconfigs = ['--kubeconfig', broker.kubeconfig, west.kubeconfig];
@@ -408,7 +386,7 @@ async function options({ broker, east, west }: FlowWorld): Promise<void> {
     await until('stored', () => look(home, `get configmaps -n ${system} -o json`).includes('9'));
 }
 
-async function silence({ west, east, parts }: FlowWorld): Promise<void> {
+async function silence({ broker, west, east, parts }: FlowWorld): Promise<void> {
   const [agent] = parts.of(west, 'agent');
   agent!.child.kill('SIGSTOP');
   const verdicts = () => look(east, `get configmap portolan-lease-verdicts -n ${system} -o jsonpath={.data.west}`);
@@ -417,6 +395,11 @@ async function silence({ west, east, parts }: FlowWorld): Promise<void> {
   east.cut();
   agent!.child.kill('SIGCONT');
   await until('and that it is back', () => !verdicts().includes('stale'));
+  const [judge] = parts.of(east, 'agent');
+  judge!.child.kill('SIGSTOP');
+  await until('the next member reports in its place', () => has(broker, 'get livenessreports -n prod-m-west'));
+  judge!.child.kill('SIGCONT');
+  await until('and stops when it is back', () => !has(broker, 'get livenessreports -n prod-m-west'));
 }
 
 async function takeOver({ east, parts }: FlowWorld): Promise<void> {

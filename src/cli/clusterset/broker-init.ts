@@ -11,12 +11,7 @@ import {
   virtualRanges,
 } from '../../clusterset/explain/broker-state.ts';
 import { type ClusterSet, type ClusterSetSpec, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
-import {
-  brokerObjects,
-  memberQuotaObject,
-  memberRightsObjects,
-  sharedReaderObjects,
-} from '../../clusterset/membership/broker-objects.ts';
+import { brokerObjects, memberQuotaObject, memberRightsObjects } from '../../clusterset/membership/broker-objects.ts';
 import {
   clusterIdAnnotation,
   clusterSetLabel,
@@ -29,10 +24,10 @@ import {
   findOverlaps,
   type NamedRange,
 } from '../../clusterset/rules/range-overlap.ts';
-import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
 import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { isForbidden, isNotFound } from '../../kube/objects/api-error.ts';
+import { isNotFound } from '../../kube/objects/api-error.ts';
 import type { Manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { defaultServiceRanges } from '../../kube/objects/service.ts';
@@ -70,7 +65,6 @@ export interface ClusterSetFlags {
   readonly ttl?: string;
   readonly clusterNames?: string;
   readonly legacyNamespace?: string;
-  readonly layout?: string;
 }
 
 export function addBrokerInitCommand(broker: Command, deps: ClusterSetDeps): void {
@@ -103,10 +97,6 @@ export function addBrokerInitCommand(broker: Command, deps: ClusterSetDeps): voi
     .option('--ttl <seconds>', 'TTL of DNS answers')
     .option('--cluster-names <mode>', 'Hidden, or Served: <cluster>.<service>.<namespace>.svc.<zone> is answered')
     .option('--legacy-namespace <name>', 'namespace of imports by older agents, one per cluster')
-    .option(
-      '--layout <mode>',
-      'how members read records: AllNamespaces (default for the only clusterset of a broker) or PerMember',
-    )
     .addHelpText(
       'after',
       `
@@ -186,7 +176,6 @@ export function clusterSetSpec(given: ClusterSetFlags): ClusterSetSpec {
     addressRanges: isEmpty(addressRanges) ? undefined : addressRanges,
     dns: isEmpty(dns) ? undefined : dns,
     legacyNamespace: flags.legacyNamespace,
-    layout: flags.layout,
   }) as ClusterSetSpec;
 }
 
@@ -196,11 +185,12 @@ export async function brokerInit(
 ): Promise<string[]> {
   const { client, deps, clusterset } = request;
   const lines: string[] = [];
+  await refuseSecondSet(client, clusterset);
   for (const name of [clusterset, membersNamespace(clusterset)]) await refuseForeign(client, clusterset, name);
   for (const name of await installDefinitions({ client, ...deps, names: brokerDefinitions })) {
     lines.push(`made definition ${name}`);
   }
-  const spec = await withLayout(client, { clusterset, spec: await wholeSpec(client, request) });
+  const spec = await wholeSpec(client, request);
   const warnings = await refuseNonsense(client, clusterset, spec);
   for (const wanted of brokerObjects({ clusterset, spec })) {
     const { object, outcome } = await install(client, wanted);
@@ -208,7 +198,6 @@ export async function brokerInit(
     const { namespace, name } = object.metadata;
     lines.push(`${outcome} ${wanted.type.kind} ${namespace === undefined ? name : `${namespace}/${name}`}`);
   }
-  if (spec.layout === 'PerMember') lines.push(...(await revokeSharedReading(client, clusterset)));
   lines.push(...(await updateMembers(client, clusterset)));
   lines.push(
     lines.length === 0 ? `clusterset ${clusterset} is laid out already` : `clusterset ${clusterset} is laid out`,
@@ -249,53 +238,19 @@ async function wholeSpec(client: Client, { clusterset, spec }: InitRequest): Pro
   return { ...spec, ...group('lease'), ...group('addressRanges'), ...group('dns') };
 }
 
-/** A set reads all namespaces of its broker only if no other set has records there. */
-async function withLayout(client: Client, { clusterset, spec }: InitRequest): Promise<ClusterSetSpec> {
-  const sets = await listSets(client);
-  const present = sets?.find(({ metadata }) => metadata.name === clusterset);
-  const others = sets?.filter(({ metadata }) => metadata.name !== clusterset) ?? [];
-  const reader = others.find((set) => set.spec?.layout === 'AllNamespaces')?.metadata.name;
-  if (reader !== undefined) {
-    throw new Error(
-      `clusterset ${clusterset}: members of clusterset ${reader} read all namespaces of this broker; ` +
-        `run portolan broker init --clusterset ${reader} --layout PerMember first`,
-    );
-  }
-  const [other] = others;
-  if (spec.layout === 'AllNamespaces' && other !== undefined) {
-    throw new Error(
-      `clusterset ${clusterset}: --layout AllNamespaces would show its members the records of clusterset ` +
-        `${other.metadata.name}, which this broker serves too; use --layout PerMember`,
-    );
-  }
-  if (spec.layout !== undefined) return spec;
-  const layout = present?.spec?.layout ?? (sets === undefined || other !== undefined ? 'PerMember' : 'AllNamespaces');
-  return { ...spec, layout };
-}
-
-/** Undefined if this admin may not see whether there are others. */
-async function listSets(client: Client): Promise<ClusterSet[] | undefined> {
-  try {
-    return (await client.list<ClusterSet>(clusterSetType)).items;
-  } catch (error) {
-    if (isForbidden(error)) return undefined;
+/** The members of a set read the records in all namespaces of their broker: those of another set must not lie there. */
+async function refuseSecondSet(client: Client, clusterset: string): Promise<void> {
+  const { items } = await client.list<ClusterSet>(clusterSetType).catch((error: unknown) => {
+    // A home without our definitions.
+    if (isNotFound(error)) return { items: [] };
     throw error;
-  }
-}
-
-async function revokeSharedReading(client: Client, clusterset: string): Promise<string[]> {
-  const lines: string[] = [];
-  for (const { type, object } of sharedReaderObjects(clusterset).reverse()) {
-    const isDeleted = await deleteIfPresent(client, type, object.metadata).catch(unlessForbidden);
-    if (isDeleted) lines.push(`deleted ${type.kind} ${object.metadata.name}`);
-  }
-  return lines;
-}
-
-/** A user who may not read such rights counts as having granted none. */
-function unlessForbidden(error: unknown): boolean {
-  if (isForbidden(error)) return false;
-  throw error;
+  });
+  const other = items.find(({ metadata }) => metadata.name !== clusterset)?.metadata.name;
+  if (other === undefined) return;
+  throw new Error(
+    `clusterset ${clusterset}: this broker serves clusterset ${other}, and a broker serves one; ` +
+      'run another broker for it, for example with portolan api',
+  );
 }
 
 /** A namespace that is there already must have been made for this very set, or have been given to it. */

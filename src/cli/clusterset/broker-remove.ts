@@ -3,9 +3,9 @@
 
 import type { Command } from 'commander';
 import { sleep } from '../../base/world.ts';
-import { readLease } from '../../clusterset/explain/broker-state.ts';
+import { readHeartbeat } from '../../clusterset/explain/broker-state.ts';
 import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
-import { type ClusterSet, clusterSetDefaults, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
+import { clusterSetDefaults } from '../../clusterset/kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import {
   clusterIdAnnotation,
@@ -109,10 +109,9 @@ async function findNamespace({ client, clusterset, id }: RemoveRequest): Promise
 
 // As every member judges it: by whether the lease changes while we look. Times written by another clock say nothing.
 async function refuseAlive(request: RemoveRequest, namespace: string): Promise<void> {
-  const { client, deps, clusterset, id, isForced, onWait } = request;
+  const { client, deps, id, isForced, onWait } = request;
   if (isForced) return;
-  const set = await getOrUndefined<ClusterSet>(client, clusterSetType, { namespace: clusterset, name: clusterset });
-  const read = () => readLease(client, { set, namespace });
+  const read = () => readHeartbeat(client, namespace);
   const before = await read();
   if (before?.spec?.renewTime === undefined) return;
   const watchMs = (before.spec.leaseDurationSeconds ?? clusterSetDefaults.lease.durationSeconds) * 1000;

@@ -8,6 +8,7 @@ import {
   type KnownMember,
   knownRanges,
   readClusterSet,
+  readHeartbeat,
   readMembers,
   readRecord,
 } from '../../clusterset/explain/broker-state.ts';
@@ -19,17 +20,11 @@ import {
   clusterPropertyType,
   clusterSetProperty,
 } from '../../clusterset/kinds/cluster-property.ts';
-import { heartbeatType } from '../../clusterset/kinds/heartbeat.ts';
 import { type JoinToken, parseJoinToken } from '../../clusterset/membership/join-token.ts';
 import { type MemberRecord, memberRecord, readMemberRecord } from '../../clusterset/membership/member-record.ts';
 import { clusterProperties, membershipSecret } from '../../clusterset/membership/membership.ts';
 import { resolverAuthorityName, resolverAuthoritySecret } from '../../clusterset/membership/resolver-authority.ts';
-import {
-  clusterIdProblem,
-  joinSecretName,
-  memberLeaseName,
-  membersNamespace,
-} from '../../clusterset/rules/broker-layout.ts';
+import { clusterIdProblem, joinSecretName, membersNamespace } from '../../clusterset/rules/broker-layout.ts';
 import { networkOf } from '../../clusterset/rules/networks/reach.ts';
 import { findOutside, findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
 import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
@@ -41,7 +36,6 @@ import { findHome } from '../../kube/client/kubeconfig.ts';
 import { isUnauthorized } from '../../kube/objects/api-error.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
 import type { ConfigMap } from '../../kube/objects/config-map.ts';
-import { leaseType } from '../../kube/objects/lease.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { externalNamespace, systemNamespace } from '../../kube/objects/ours.ts';
@@ -148,14 +142,8 @@ async function untilAccepted(deps: ClusterSetDeps, home: Client): Promise<void> 
 /** The lease of the member, which its agent renews. */
 async function lookAlive(deps: ClusterSetDeps, home: Client): Promise<Look> {
   const membership = await requireMembership(home);
-  const ref = { namespace: membership.namespace, name: memberLeaseName };
-  // A Heartbeat, or a Lease while members of an older version are in the set.
-  const isAlive = await withBroker(deps.world, membership, async (broker) => {
-    for (const type of [heartbeatType, leaseType])
-      if ((await getOrUndefined(broker, type, ref)) !== undefined) return true;
-    return false;
-  });
-  if (isAlive) return { done: `the agent of cluster ${membership.clusterId} works` };
+  const heartbeat = await withBroker(deps.world, membership, (broker) => readHeartbeat(broker, membership.namespace));
+  if (heartbeat !== undefined) return { done: `the agent of cluster ${membership.clusterId} works` };
   return { waiting: `no agent of cluster ${membership.clusterId} has renewed its lease; run portolan agent` };
 }
 

@@ -61,7 +61,7 @@ export async function refuseOlder(
     network,
   }: { readonly set: ClusterSet; readonly members: readonly KnownMember[]; readonly network: string },
 ): Promise<void> {
-  const older = await membersWithoutNetworks(client, set, members);
+  const older = await membersWithoutNetworks(client, members);
   if (older.length === 0) return;
   throw new Error(
     `network ${network}: the agents of ${older.join(', ')} are of a release that knows no networks and would connect to addresses of another network; upgrade them first`,

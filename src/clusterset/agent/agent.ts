@@ -12,7 +12,6 @@ import { createEventRecorder } from '../../kube/controller/events.ts';
 import { createInformer } from '../../kube/controller/informer.ts';
 import { runClusterSetDns } from '../controllers/clusterset-dns.ts';
 import { HomeContact } from '../controllers/home-contact.ts';
-import { LayoutMove } from '../controllers/layout-move.ts';
 import { LeaseController } from '../controllers/lease.ts';
 import { createPlacementProblems } from '../controllers/placement-problems.ts';
 import { createGatewayReporter } from '../controllers/reports/gateway-report.ts';
@@ -78,15 +77,17 @@ export interface Agent {
   stop(): Promise<void>;
 }
 
-/** How long the start waits for members whose records cannot be listed; what they had is left as it is meanwhile. */
-const membersWaitMs = 10_000;
+/** How long the start waits for lists before it goes on: with renewals, and with records of the older form missing. */
+const listsWaitMs = 10_000;
 const sweepMs = 60_000;
 const upgradeCheckMs = 5_000;
 const carrierCheckMs = 5_000;
-const layoutCheckMs = 5_000;
 const brokerCheckMs = 1_000;
 /** A home that does not take it either does not hold up the end. */
 const leaveWordMsMax = 5_000;
+
+const unreadableRecords =
+  'records of members are not read yet, imports stay as they are; if the broker refuses it, run portolan broker init there';
 
 /** Their work depends on which shards count. */
 const merging: readonly ControllerName[] = ['import', 'conditions', 'scribe'];
@@ -100,7 +101,7 @@ export function createAgent(options: AgentOptions): Agent {
   const copies = createHomeCopies({ home, world, log });
   const { clusterset, clusterId, namespace } = membership;
   const judging = options.judging ?? judgingRules;
-  const members = new Members({ world, log, broker, clusterset, clusterId });
+  const members = new Members({ world, log, broker, clusterset });
   const policy = new PolicyCopy({ world, log, broker, members, clusterset, clusterId });
   const networks = new NetworksCopy({ members, policy, clusterId });
   const views = createInformer<ServiceImport>({ ...atBroker, type: serviceImportType });
@@ -127,11 +128,6 @@ export function createAgent(options: AgentOptions): Agent {
   let brokerAwaySinceMs: number | undefined;
   const systemNamespace = options.systemNamespace ?? 'portolan-system';
   const homeContact = new HomeContact({ world, log, home, systemNamespace, onChange: () => lease.renewNow() });
-  const move = new LayoutMove({
-    ...{ log, broker, members, clusterId, namespace },
-    wanted: () => policy.current.layout,
-    onChange: () => queues.add(['export'], [...copies.exports.keys(), ...members.recordsOf(clusterId)]),
-  });
   const lease = new LeaseController({
     ...options,
     log,
@@ -139,8 +135,7 @@ export function createAgent(options: AgentOptions): Agent {
     clusterId,
     namespace,
     systemNamespace,
-    times: () => judging.times(leaseTimes()),
-    layouts: () => move.layouts(),
+    times: () => judging.times(timesFor(policy.current.lease, members.all().length)),
     rules: judging,
     homeAwaySinceMs: () => homeContact.awaySinceMs(),
     annotations: (present) => ({
@@ -169,7 +164,6 @@ export function createAgent(options: AgentOptions): Agent {
     legacy,
     events,
     policy: () => policy.current,
-    layouts: () => move.layouts(),
     ownAddresses: () => policy.ownAddressesOf(membership.clusterId),
     clusterSetIps: () => {
       const set = policy.current.clusterSetIps;
@@ -237,14 +231,6 @@ export function createAgent(options: AgentOptions): Agent {
   const timers = new Set<Timer>();
   let wasEverybodyUpgraded = false;
 
-  /** Older agents go by the times of the clusterset, however many members there are. */
-  function leaseTimes() {
-    const { lease, layout } = policy.current;
-    if (layout === 'PerMember') return lease;
-    const times = timesFor(lease, members.all().length);
-    return move.isDone ? times : { ...times, renewMs: lease.renewMs };
-  }
-
   function viewsChanged(): void {
     queues.add(['scribe'], Array.from(views.values(), viewKey));
   }
@@ -260,16 +246,16 @@ export function createAgent(options: AgentOptions): Agent {
   async function becomeReady(): Promise<void> {
     await Promise.all([policy.whenSynced(stopping.signal), members.clusters.whenSynced(stopping.signal)]);
     dnsOptions.nudge();
-    members.read(policy.current.layout);
-    await patiently(() => members.reads === policy.current.layout);
+    await patiently(() => members.hasSynced);
+    if (!members.hasSynced) log.warn(unreadableRecords, { error: members.problem });
     await persistently(() => ownRanges.read());
-    await persistently(() => move.check());
     await persistently(() => lease.start());
-    await patiently(() => members.hasSynced && legacy.hasSynced);
+    await members.whenSynced(stopping.signal);
+    await patiently(() => legacy.hasSynced);
   }
 
   async function patiently(isIn: () => boolean): Promise<void> {
-    const deadlineMs = world.clock.monotonicMs() + membersWaitMs;
+    const deadlineMs = world.clock.monotonicMs() + listsWaitMs;
     while (!isIn() && world.clock.monotonicMs() < deadlineMs) await sleep(world.timers, 20, stopping.signal);
   }
 
@@ -288,7 +274,6 @@ export function createAgent(options: AgentOptions): Agent {
   function policyChanged(): void {
     networks.changed();
     if (policy.hasSynced && members.clusters.hasSynced) dnsOptions.nudge();
-    members.read(policy.current.layout);
     lease.timesChanged();
     legacy.follow(policy.current.legacyNamespace);
     const keys = new Set([...copies.exports.keys(), ...copies.imports.keys(), ...recordKeys(views)]);
@@ -328,10 +313,6 @@ export function createAgent(options: AgentOptions): Agent {
     queues.add(['conditions'], copies.exports.keys());
     // That it answers again is noted with the renewal that shows it.
     return brokerAwaySinceMs === undefined ? Promise.resolve() : lease.noteBroker(brokerAwaySinceMs);
-  }
-
-  function checkLayout(): void {
-    move.check().catch((error: unknown) => log.warn('cannot see which layout members read', { error }));
   }
 
   function upgradesChanged(): void {
@@ -376,7 +357,6 @@ export function createAgent(options: AgentOptions): Agent {
       homeContact.start();
       every(sweepMs, sweep);
       every(brokerCheckMs, lookAtBroker);
-      every(layoutCheckMs, checkLayout);
       every(upgradeCheckMs, upgradesChanged);
       every(carrierCheckMs, () => carriers.look());
     },

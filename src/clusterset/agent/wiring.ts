@@ -158,9 +158,9 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
   lookAgain([copies.exports], 'policy', () => copies.services.keys());
   lookAgain([copies.exports, copies.services], 'placement', () => recordKeys(federated));
   lookAgain([options.properties], 'identity', () => identity.names);
-  members.onReturn((id) => {
-    if (id === membership.clusterId) queues.add(['export'], [...copies.exports.keys(), ...members.recordsOf(id)]);
-  });
+  members.onReturn(() =>
+    queues.add(['export'], [...copies.exports.keys(), ...members.recordsOf(membership.clusterId)]),
+  );
 
   function placementsIn(namespace: string): string[] {
     return recordKeys(federated).filter((key) => key.startsWith(`${namespace}/`));

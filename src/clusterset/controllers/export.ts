@@ -9,8 +9,7 @@ import { apply, replaceWith } from '../../kube/client/apply.ts';
 import { isConflict, isNotFound, isQuotaExceeded, isQuotaUncounted } from '../../kube/objects/api-error.ts';
 import { boundedName } from '../../kube/objects/bounded-name.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
-import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
-import { keyOf, type ResourceType } from '../../kube/objects/object.ts';
+import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { slicesByService } from '../copies/home-copies.ts';
@@ -18,8 +17,7 @@ import type { Member } from '../copies/members.ts';
 import { endpointShardType } from '../kinds/endpoint-shard.ts';
 import type { ServiceExport } from '../kinds/service-export.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
-import type { RecordCopy } from '../members/record-copy.ts';
-import { byService } from '../members/sources.ts';
+import { byService } from '../members/follower.ts';
 import { judgeService, type Publication } from '../rules/export-conditions.ts';
 import { readExportRequest, unexportable } from '../rules/export-request.ts';
 import { exportRefusal, mayExport } from '../rules/may-export.ts';
@@ -45,12 +43,6 @@ interface ExportFacts {
   readonly self: Member;
   readonly service: Service;
   readonly serviceExport: ServiceExport;
-}
-
-interface SliceKind {
-  readonly type: ResourceType;
-  readonly copy: RecordCopy<EndpointSlice>;
-  readonly isWanted: boolean;
 }
 
 export interface ExportControllerOptions {
@@ -133,33 +125,19 @@ export function createExportController({ context, onPublication }: ExportControl
     return undefined;
   }
 
-  /** In each layout that somebody reads; what lies in another is deleted. */
-  async function publishSlices(key: string, self: Member, slices: readonly PublishedSlice[]): Promise<void> {
-    const layouts = context.layouts();
-    const kinds: readonly SliceKind[] = [
-      { type: endpointShardType, copy: self.endpoints, isWanted: layouts.has('AllNamespaces') },
-      { type: endpointSliceType, copy: self.slices, isWanted: layouts.has('PerMember') },
-    ];
-    for (const { type, copy, isWanted } of kinds) {
-      const wanted = isWanted ? slices : [];
-      const there = copy.byIndex(byService, key).filter((slice) => !copy.isLost(keyOf(slice)));
-      const present = new Map(there.map((slice) => [slice.metadata.name, slice]));
-      const names = new Set(wanted.map(({ name }) => boundedName(name)));
-      await inParallel(wanted, writes, (slice) => publishSlice(key, type, present.get(boundedName(slice.name)), slice));
-      const leftovers = present.values().filter(({ metadata }) => !names.has(metadata.name));
-      await inParallel(leftovers, writes, (slice) => deleteIfPresent(broker, type, slice.metadata));
-    }
+  async function publishSlices(key: string, { endpoints }: Member, slices: readonly PublishedSlice[]): Promise<void> {
+    const there = endpoints.byIndex(byService, key).filter(({ metadata }) => !endpoints.isLost(metadata.name));
+    const present = new Map(there.map((slice) => [slice.metadata.name, slice]));
+    const names = new Set(slices.map(({ name }) => boundedName(name)));
+    await inParallel(slices, writes, (slice) => publishSlice(key, present.get(boundedName(slice.name)), slice));
+    const leftovers = present.values().filter(({ metadata }) => !names.has(metadata.name));
+    await inParallel(leftovers, writes, (slice) => deleteIfPresent(broker, endpointShardType, slice.metadata));
   }
 
-  async function publishSlice(
-    key: string,
-    type: ResourceType,
-    present: EndpointSlice | undefined,
-    slice: PublishedSlice,
-  ): Promise<void> {
+  async function publishSlice(key: string, present: EndpointSlice | undefined, slice: PublishedSlice): Promise<void> {
     if (present !== undefined && inSync.get(present) === slice) return;
-    const wanted = publishedRecord(slice, { service: parseServiceKey(key), namespace: membership.namespace, type });
-    const wasInSync = await bringSlice({ client: broker, type, present, wanted });
+    const wanted = publishedRecord(slice, { service: parseServiceKey(key), namespace: membership.namespace });
+    const wasInSync = await bringSlice({ client: broker, type: endpointShardType, present, wanted });
     if (present !== undefined && wasInSync) inSync.set(present, slice);
   }
 
@@ -175,7 +153,7 @@ export function createExportController({ context, onPublication }: ExportControl
       service: facts.service,
       serviceExport: facts.serviceExport,
       readyCount: plan.readyCount,
-      endpointShards: context.layouts().has('AllNamespaces') ? plan.slices.length : undefined,
+      endpointShards: plan.slices.length,
       clusterSetIps: copies.imports.get(key)?.spec.ips ?? [],
       namespace: membership.namespace,
       rules: context.ownAddresses().rules,
@@ -206,18 +184,15 @@ export function createExportController({ context, onPublication }: ExportControl
     if (shard !== undefined) await deleteIfPresent(broker, serviceShardType, shard.metadata);
     for (const slice of self.endpoints.byIndex(byService, key))
       await deleteIfPresent(broker, endpointShardType, slice.metadata);
-    for (const slice of self.slices.byIndex(byService, key))
-      await deleteIfPresent(broker, endpointSliceType, slice.metadata);
   }
 
   function hasRecords(key: string, self: Member): boolean {
-    const slices = [...self.endpoints.byIndex(byService, key), ...self.slices.byIndex(byService, key)];
-    return slices.length > 0 || ownShard(key, self) !== undefined;
+    return self.endpoints.byIndex(byService, key).length > 0 || ownShard(key, self) !== undefined;
   }
 
   function ownShard(key: string, self: Member): ServiceShard | undefined {
-    const place = `${membership.namespace}/${recordName(parseServiceKey(key))}`;
-    return self.shards.isLost(place) ? undefined : self.shards.get(place);
+    const name = recordName(parseServiceKey(key));
+    return self.shards.isLost(name) ? undefined : self.shards.get(name);
   }
 
   function setPublication(key: string, publication: Publication | undefined): void {

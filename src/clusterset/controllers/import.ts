@@ -38,7 +38,7 @@ export interface ImportController {
 
 /** Writes for one service to one home. */
 const writes = { atOnceMax: 8 };
-/** When a member's records have not all been listed yet, the key is looked at again after this time. */
+/** While records of the older form are not all listed, the key is looked at again after this time. */
 const unsyncedRetryMs = 1_000;
 
 export function createImportController(context: AgentContext, allocator: Allocator, routes: Routes): ImportController {
@@ -55,7 +55,8 @@ export function createImportController(context: AgentContext, allocator: Allocat
     // A merged view, where this home is the broker too: no service has a dot in its name.
     if (parseServiceKey(key).name.includes('.')) return undefined;
     const present = copies.imports.get(key);
-    if (mustWait(present)) return { requeueAfterMs: unsyncedRetryMs };
+    // It may be made of a record of the older form that has not been listed yet.
+    if (present !== undefined && !context.legacy.hasSynced) return { requeueAfterMs: unsyncedRetryMs };
     const service = parseServiceKey(key);
     const records = countedRecords(context, service, { onlyFor: membership.clusterId, withLegacy: true });
     const merge = mergeOutcome({ shards: records.map(({ shard }) => shard), ports: context.policy().ports });
@@ -64,14 +65,6 @@ export function createImportController(context: AgentContext, allocator: Allocat
     await remove(key, present);
     if (present !== undefined && !isOurImport(present)) await writeConflict(context, present);
     return undefined;
-  }
-
-  // A member whose records have not all been listed yet may be the one that this import is made of.
-  function mustWait(present: ServiceImport | undefined): boolean {
-    const unsynced = context.members.unsynced();
-    if (!context.legacy.hasSynced) return present !== undefined;
-    if (unsynced.length === 0) return false;
-    return present?.status?.clusters?.some(({ cluster }) => unsynced.includes(cluster)) ?? false;
   }
 
   function hasNamespace({ namespace }: ServiceKey): boolean {

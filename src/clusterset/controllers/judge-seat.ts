@@ -11,7 +11,6 @@ import { createInformer, type Informer } from '../../kube/controller/informer.ts
 import { formatMicroTime } from '../../kube/objects/lease.ts';
 import { apiVersionOf } from '../../kube/objects/object.ts';
 import type { Members } from '../copies/members.ts';
-import type { Heartbeat } from '../kinds/heartbeat.ts';
 import { type LivenessReport, livenessReportType } from '../kinds/liveness-report.ts';
 import { livenessReportName } from '../rules/broker-layout.ts';
 import type { JudgingRules } from '../rules/leases/judging.ts';
@@ -63,11 +62,9 @@ export class JudgeSeat {
     this.#patienceShare = 1 + 2 * options.world.random.float();
   }
 
-  /** Whether the leases of all members are seen here: always in the layout per member. */
+  /** Whether the heartbeats of all members are seen here. */
   get isWatching(): boolean {
-    const { members } = this.#options;
-    if (members.reads === 'PerMember') return true;
-    return this.#isSeated && members.areLeasesWatched;
+    return this.#isSeated && this.#options.members.areHeartbeatsWatched;
   }
 
   get isSeated(): boolean {
@@ -93,7 +90,6 @@ export class JudgeSeat {
   /** Takes the seat or leaves it, and reports. */
   async review(options: RequestOptions): Promise<void> {
     const { members, world, clusterId } = this.#options;
-    if (members.reads === 'PerMember') return this.#leave();
     // The first members judge whatever others do; who comes after them has to know what others do.
     const isFirst = members.all().findIndex(({ id }) => id === clusterId) < seatsMax;
     this.#openReports(!isFirst && !this.isWatching);
@@ -162,10 +158,7 @@ export class JudgeSeat {
       return (id) => ids.has(id);
     }
     const ids = new Set(silent());
-    return (id) => {
-      const heartbeat = members.get(id)?.lease.current() as Heartbeat | undefined;
-      return heartbeat?.spec?.judging === true && !ids.has(id);
-    };
+    return (id) => members.get(id)?.heartbeat()?.spec?.judging === true && !ids.has(id);
   }
 
   /** Ids of the judges whose reports count. */
@@ -223,8 +216,8 @@ export class JudgeSeat {
     if (!this.#isSeated) {
       log.info('watching the heartbeats of all members');
       this.#isSeated = true;
-      members.watchLeases(true);
-      void members.whenLeasesWatched().then(this.#options.onReports);
+      members.watchHeartbeats(true);
+      void members.whenHeartbeatsWatched().then(this.#options.onReports);
     }
     if (this.isWatching && members.all().length > seatsMax) await this.#report(options);
   }
@@ -234,18 +227,11 @@ export class JudgeSeat {
     if (this.#isSeated) {
       log.info('following the reports of other members about heartbeats');
       this.#isSeated = false;
-      members.watchLeases(false);
+      members.watchHeartbeats(false);
       this.#openReports(true);
     }
     // An earlier run may have left one too.
     if (this.#written !== undefined || this.#reportOf(clusterId) !== undefined) await this.#withdraw();
-  }
-
-  /** In the layout per member nobody reports. */
-  async #leave(): Promise<void> {
-    this.#openReports(false);
-    this.#isSeated = false;
-    if (this.#written !== undefined) await this.#withdraw();
   }
 
   async #withdraw(): Promise<void> {

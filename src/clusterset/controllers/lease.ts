@@ -7,12 +7,10 @@ import { errorText, type Log } from '../../base/log.ts';
 import { LogBudget } from '../../base/log-budget.ts';
 import type { Timer, World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { type Lease, leaseType } from '../../kube/objects/lease.ts';
+import type { Lease } from '../../kube/objects/lease.ts';
 import type { Member, Members } from '../copies/members.ts';
-import type { RecordLayout } from '../kinds/cluster-set.ts';
-import { heartbeatType } from '../kinds/heartbeat.ts';
-import { readMemberLease, readMemberLeases } from '../members/read-lease.ts';
-import { hasOlderShards } from '../members/sources.ts';
+import type { Heartbeat } from '../kinds/heartbeat.ts';
+import { readHeartbeat, readHeartbeats } from '../members/read-heartbeat.ts';
 import { Contact } from '../rules/leases/contact.ts';
 import type { RenewalTimes } from '../rules/leases/heartbeat-rate.ts';
 import { homeAwayOf, vouchedRevisionOf } from '../rules/leases/home-away.ts';
@@ -35,8 +33,6 @@ export interface LeaseOptions {
   readonly namespace: string;
   readonly systemNamespace: string;
   readonly times: () => RenewalTimes;
-  /** The layouts whose readers are to see that we live. */
-  readonly layouts: () => ReadonlySet<RecordLayout>;
   readonly rules: JudgingRules;
   /** Annotations of our lease, replacing the present ones. */
   readonly annotations: (present: Lease | undefined) => Record<string, string>;
@@ -64,8 +60,7 @@ export class LeaseController {
   readonly #patient = new PatientTimes();
   readonly #memory: VerdictMemory;
   readonly #seat: JudgeSeat;
-  readonly #heartbeat: OwnLease;
-  readonly #lease: OwnLease;
+  readonly #own: OwnLease;
   readonly #renewals = new OwnRenewals();
   readonly #broker: Contact;
   readonly #told = new Map<string, LeaseVerdict>();
@@ -97,28 +92,26 @@ export class LeaseController {
       onReports: () => this.#lookSoon(),
     });
     const leaseMs = () => options.times().leaseMs;
-    const more = () => ({ reads: options.members.reads, judging: this.#seat.isSeated });
-    this.#heartbeat = new OwnLease({ ...options, leaseMs, type: heartbeatType, more });
-    this.#lease = new OwnLease({ ...options, leaseMs, type: leaseType });
+    this.#own = new OwnLease({ ...options, leaseMs, isJudging: () => this.#seat.isSeated });
   }
 
   /** Resolves when what an earlier run knew has been read; renewing goes on from there by itself. */
   async start(): Promise<void> {
-    const { members, namespace, times } = this.#options;
-    const left = await this.#read(namespace, false);
-    for (const lease of [this.#heartbeat, this.#lease]) lease.adopt(left);
+    const { members, broker, namespace, times } = this.#options;
+    const left = await readHeartbeat(broker, namespace, this.#limit());
+    this.#own.adopt(left);
     this.#earlier = renewalsOf(left);
     for (const [id, record] of await this.#memory.recall(times().holdDownMsMax)) {
       this.#judge.recall(id, record);
       this.#tellOne(id, { remembered: true });
     }
-    members.onLease((id, lease) => this.#seen(id, lease));
+    members.onHeartbeat((id, heartbeat) => this.#seen(id, heartbeat));
     members.onMember((id, member) => {
-      if (member !== undefined) return this.#look(member);
+      if (member !== undefined) return this.#look(id);
       this.#judge.forget(id);
       this.#told.delete(id);
     });
-    for (const member of members.all()) this.#look(member);
+    for (const { id } of members.all()) this.#look(id);
     void this.#round();
   }
 
@@ -169,12 +162,13 @@ export class LeaseController {
     return this.#told.get(clusterId) ?? 'alive';
   }
 
-  // Not before its leases have been listed: one that is not here yet would look as if there were none, and its coming as
+  // Not before heartbeats have been listed: one that is not here yet would look as if there were none, and its coming as
   // a sign of life.
-  #look({ id, lease }: Member): void {
-    void lease.whenSynced().then(() => {
-      const isSame = this.#options.members.get(id)?.lease === lease;
-      if (isSame && !this.#isStopped) this.#seen(id, lease.current());
+  #look(id: string): void {
+    const { members } = this.#options;
+    void members.whenHeartbeatsWatched().then(() => {
+      const member = members.get(id);
+      if (member !== undefined && !this.#isStopped) this.#seen(id, member.heartbeat());
     });
   }
 
@@ -258,15 +252,15 @@ export class LeaseController {
     }
     for (const id of this.#readTokens.keys()) if (!reported.has(id)) this.#readTokens.delete(id);
     if (unsure.length === 0) return;
-    const leases = await readMemberLeases(this.#options.broker, unsure, this.#limit()).catch((error: unknown) => {
+    const leases = await readHeartbeats(this.#options.broker, unsure, this.#limit()).catch((error: unknown) => {
       log.warn('leases of reported members cannot be read, so they are not judged', { error: errorText(error) });
-      return new Map<string, Lease | undefined>();
+      return new Map<string, Heartbeat | undefined>();
     });
     const renewing = new Set<string>();
     for (const [id, lease] of leases) {
       const provenMs = this.#provenMs(lease);
       const unchangedMs = rules.silence({ provenMs, leaseMs: this.#options.times().leaseMs });
-      this.#seen(id, lease, { isRead: true, unchangedMs });
+      this.#seen(id, lease, { unchangedMs });
       if (!reported.has(id)) continue;
       this.#judge.condemn(id);
       const token = lease?.metadata.resourceVersion ?? '';
@@ -286,16 +280,10 @@ export class LeaseController {
   }
 
   async #renew(): Promise<void> {
-    const { members, clusterId, layouts, world } = this.#options;
-    const { lease } = members.get(clusterId) ?? {};
-    const copy = (kind: string) => (lease?.current()?.kind === kind ? lease.current() : undefined);
-    const limit = this.#limit();
-    const renewed = [];
-    if (layouts().has('AllNamespaces')) renewed.push(await this.#heartbeat.renew(copy(heartbeatType.kind), limit));
-    if (layouts().has('PerMember')) renewed.push(await this.#lease.renew(copy(leaseType.kind), limit));
-    const isStrange = renewed.some((one) => one.isStrange);
+    const { members, clusterId, world } = this.#options;
+    const { revision, isStrange } = await this.#own.renew(members.get(clusterId)?.heartbeat(), this.#limit());
     if (isStrange) this.#renewals.forget();
-    this.#renewals.acknowledged(Math.max(...renewed.map(({ revision }) => revision)), world.clock.monotonicMs());
+    this.#renewals.acknowledged(revision, world.clock.monotonicMs());
     if (isStrange) this.#options.onOtherHistory();
   }
 
@@ -305,40 +293,27 @@ export class LeaseController {
 
   /** Our watch may be behind: before a member is called dead, its lease is read once more. */
   async #lookAgain(clusterId: string): Promise<void> {
-    const { members, log } = this.#options;
+    const { members, broker, log } = this.#options;
     const member = members.get(clusterId);
     if (member === undefined) return;
     try {
-      this.#seen(clusterId, await this.#read(member.cluster.spec.namespace, hasOlderShards(member.shards)));
+      this.#seen(clusterId, await readHeartbeat(broker, member.cluster.spec.namespace, this.#limit()));
       this.#judge.condemn(clusterId);
     } catch (error) {
       log.warn('lease of a member cannot be read, so it is not judged', { member: clusterId, error });
     }
   }
 
-  #read(namespace: string, isMaybeOlder: boolean): Promise<Lease | undefined> {
-    const { broker, layouts } = this.#options;
-    const layout = layouts().has('AllNamespaces') ? 'AllNamespaces' : 'PerMember';
-    return readMemberLease(broker, namespace, { ...this.#limit(), layout, isMaybeOlder });
-  }
-
-  #seen(
-    cluster: string,
-    lease: Lease | undefined,
-    read?: { readonly isRead: true; readonly unchangedMs: number },
-  ): void {
+  #seen(cluster: string, lease: Lease | undefined, read?: { readonly unchangedMs: number }): void {
     const { clusterId, world } = this.#options;
     if (cluster === clusterId) return;
     const nowMs = world.clock.monotonicMs();
     const { uid, resourceVersion } = lease?.metadata ?? {};
     const token = lease === undefined ? undefined : `${uid}/${resourceVersion}`;
     // A new watch may show leases that have not changed for long: our own renewals tell since when.
-    const isLate = this.#options.members.reads === 'AllNamespaces';
-    const sight = isLate
-      ? { isRead: true, unchangedMs: this.#provenMs(lease) }
-      : { unchangedMs: this.#earlierMs(lease) };
+    const unchangedMs = read?.unchangedMs ?? this.#provenMs(lease);
     const homeAwaySince = homeAwayOf(lease)?.since;
-    this.#judge.seen({ cluster, token, nowMs, ...sight, ...read, homeAwaySince });
+    this.#judge.seen({ cluster, token, nowMs, isRead: true, unchangedMs, homeAwaySince });
     if (read === undefined && homeAwaySince === undefined) this.#seat.renewed(cluster, this.#limit());
     this.#tellOne(cluster);
   }

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import type { Client } from '../../kube/client/client.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
 import type { Lease } from '../../kube/objects/lease.ts';
-import { leaseType } from '../../kube/objects/lease.ts';
 import { OwnLease } from './own-lease.ts';
 
 /** A broker with one lease, which can be put back, and whose answers can be lost. */
@@ -37,11 +36,11 @@ function start(left?: Lease) {
   const lease = new OwnLease({
     world: { clock: { wallMs: () => wallMs, monotonicMs: () => wallMs } },
     broker: client as unknown as Client,
-    type: leaseType,
     clusterId: 'east',
     namespace: 'prod-m-east',
     leaseMs: () => 15_000,
     annotations: () => ({}),
+    isJudging: () => false,
     homeAwaySinceMs: () => homeAwaySinceMs,
   });
   lease.adopt(left);

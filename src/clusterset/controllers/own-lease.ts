@@ -1,13 +1,13 @@
-// Renews one lease of this member at the broker: the Heartbeat, or the Lease that older agents read. Notices when the
-// broker holds something else than the last renewal.
+// Renews the Heartbeat of this member at the broker. Notices when the broker holds something else than the last renewal.
 
 import { version } from '../../base/version.ts';
 import type { World } from '../../base/world.ts';
 import { apply } from '../../kube/client/apply.ts';
 import type { Client, RequestOptions } from '../../kube/client/client.ts';
 import { formatMicroTime, type Lease } from '../../kube/objects/lease.ts';
-import { apiVersionOf, type ResourceType } from '../../kube/objects/object.ts';
+import { apiVersionOf } from '../../kube/objects/object.ts';
 import { partAnnotations } from '../../kube/objects/part-lease.ts';
+import { type Heartbeat, heartbeatType } from '../kinds/heartbeat.ts';
 import { memberLeaseName } from '../rules/broker-layout.ts';
 import { homeAwayAnnotations, vouchedRevisionOf } from '../rules/leases/home-away.ts';
 import { formatRenewals, renewalsAnnotation, renewalsOf } from '../rules/leases/renewal.ts';
@@ -15,7 +15,6 @@ import { formatRenewals, renewalsAnnotation, renewalsOf } from '../rules/leases/
 export interface OwnLeaseOptions {
   readonly world: Pick<World, 'clock'>;
   readonly broker: Client;
-  readonly type: ResourceType;
   readonly clusterId: string;
   /** This member's namespace at the broker. */
   readonly namespace: string;
@@ -24,8 +23,8 @@ export interface OwnLeaseOptions {
   readonly annotations: (present: Lease | undefined) => Record<string, string>;
   /** Wall time since which our home does not answer; undefined while it does. */
   readonly homeAwaySinceMs?: () => number | undefined;
-  /** Fields of its spec beside those of every lease. */
-  readonly more?: () => object;
+  /** Whether this member watches the heartbeats of all others. */
+  readonly isJudging: () => boolean;
 }
 
 export interface Renewed {
@@ -41,7 +40,7 @@ export class OwnLease {
   #ours = new Set<string>();
   /** Something else was found there, and not reported yet: a later try finds what an earlier one wrote. */
   #isStrange = false;
-  #last: Lease | undefined;
+  #last: Heartbeat | undefined;
   /** Whether a renewal of this run was acknowledged: until then nothing that is found there is strange. */
   #hasRenewed = false;
 
@@ -49,24 +48,25 @@ export class OwnLease {
     this.#options = options;
   }
 
-  /** Takes over the lease of an earlier run, if it is of this kind. */
-  adopt(left: Lease | undefined): void {
-    if (left?.kind === this.#options.type.kind) this.#last = left;
+  /** Takes over the heartbeat of an earlier run. */
+  adopt(left: Heartbeat | undefined): void {
+    this.#last = left;
   }
 
   /** `copy` is the newest that a watch has brought, if there is one. */
-  async renew(copy: Lease | undefined, options: RequestOptions): Promise<Renewed> {
+  async renew(copy: Heartbeat | undefined, options: RequestOptions): Promise<Renewed> {
     let renewTime = '';
-    const change = (there: Lease | undefined) => {
+    const change = (there: Heartbeat | undefined) => {
       const lease = this.#leaseFor(there);
       if (this.#hasRenewed && !this.#ours.has(there?.spec?.renewTime ?? '')) this.#isStrange = true;
       renewTime = lease.spec!.renewTime!;
       this.#ours.add(renewTime);
       return lease;
     };
-    const { broker: client, type } = this.#options;
+    const { broker: client } = this.#options;
+    const type = heartbeatType;
     const present = copy ?? this.#last;
-    const { object } = await apply<Lease>({ client, type, present, change, onConflict: 'retry', options });
+    const { object } = await apply<Heartbeat>({ client, type, present, change, onConflict: 'retry', options });
     this.#ours = new Set([renewTime]);
     this.#last = object;
     this.#hasRenewed = true;
@@ -75,8 +75,8 @@ export class OwnLease {
     return { revision: Number(object.metadata.resourceVersion), isStrange };
   }
 
-  #leaseFor(present: Lease | undefined): Lease {
-    const { world, clusterId, namespace, type, leaseMs, annotations, more, homeAwaySinceMs } = this.#options;
+  #leaseFor(present: Heartbeat | undefined): Heartbeat {
+    const { world, clusterId, namespace, leaseMs, annotations, isJudging, homeAwaySinceMs } = this.#options;
     const vouchedRevision = present === undefined ? 0 : vouchedRevisionOf(present);
     const metadata = present?.metadata ?? { name: memberLeaseName, namespace };
     const wallMs = world.clock.wallMs();
@@ -88,12 +88,14 @@ export class OwnLease {
       [partAnnotations.version]: version,
     };
     return {
-      apiVersion: apiVersionOf(type),
-      kind: type.kind,
+      apiVersion: apiVersionOf(heartbeatType),
+      kind: heartbeatType.kind,
       metadata: { ...metadata, annotations: told },
       spec: {
         ...present?.spec,
-        ...more?.(),
+        // Agents of the release before look for it.
+        reads: 'AllNamespaces',
+        judging: isJudging(),
         holderIdentity: clusterId,
         leaseDurationSeconds: Math.ceil(leaseMs() / 1000),
         renewTime: formatMicroTime(wallMs),

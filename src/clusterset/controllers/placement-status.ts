@@ -21,8 +21,8 @@ import {
   placementsAnnotation,
 } from '../rules/placement.ts';
 
-/** When a member's records have not all been listed yet, the key is looked at again after this time. */
-const unsyncedRetryMs = 1_000;
+/** While heartbeats are not listed, the key is looked at again after this time. */
+const unlistedRetryMs = 1_000;
 
 export function createPlacementStatusController(context: AgentContext, federated: Informer<FederatedService>) {
   const { broker, members, membership, world } = context;
@@ -32,21 +32,16 @@ export function createPlacementStatusController(context: AgentContext, federated
     const name = recordName(parseServiceKey(key));
     const present = federated.get(`${membership.clusterset}/${name}`);
     if (present === undefined || present.metadata.deletionTimestamp !== undefined) return undefined;
-    if (!members.clusters.hasSynced) return { requeueAfterMs: unsyncedRetryMs };
-    const unsynced = members.unsynced();
-    // Until our own records are listed another member seems to be the first, and that one leaves it to us.
-    if (unsynced.includes(membership.clusterId)) return { requeueAfterMs: unsyncedRetryMs };
-    const known = members.all().filter(({ id }) => !unsynced.includes(id));
-    if (known.find(({ id }) => context.verdict(id) === 'alive')?.id !== membership.clusterId) return undefined;
-    // The reports are in the leases, which the first members watch.
-    if (!members.areLeasesWatched) return { requeueAfterMs: unsyncedRetryMs };
-    const placements = known.map((member) => placementOf(member, key, name));
-    const clusters = placedClusters(present, placements, unsynced);
+    const all = members.all();
+    if (all.find(({ id }) => context.verdict(id) === 'alive')?.id !== membership.clusterId) return undefined;
+    // The reports are in the heartbeats, which the first members watch.
+    if (!members.areHeartbeatsWatched) return { requeueAfterMs: unlistedRetryMs };
+    const placements = all.map((member) => placementOf(member, key, name));
+    const clusters = placedClusters(present, placements);
     const stamp = { now: formatTime(world.clock.wallMs()), observedGeneration: present.metadata.generation };
     const conditions = [...withConditions(present.status?.conditions, [placementCondition(clusters)], stamp)];
     const status = { ...present.status, clusters, conditions };
-    if (isSameJson(status, present.status))
-      return unsynced.length > 0 ? { requeueAfterMs: unsyncedRetryMs } : undefined;
+    if (isSameJson(status, present.status)) return undefined;
     const said = { clusters, generation: present.metadata.generation };
     const waitMs = putBacks.waitMs(key, said);
     if (waitMs > 0) return { requeueAfterMs: waitMs };
@@ -56,9 +51,8 @@ export function createPlacementStatusController(context: AgentContext, federated
   }
 
   function placementOf(member: Member, key: string, name: string): MemberPlacement {
-    const lease = member.lease.current();
     const service = parseServiceKey(key);
-    const reported = parseProblems(lease?.metadata.annotations?.[placementsAnnotation]).get(name);
+    const reported = parseProblems(member.heartbeat()?.metadata.annotations?.[placementsAnnotation]).get(name);
     const refused = mayExport(member.cluster.spec, service)
       ? undefined
       : ({ state: 'Refused', message: exportRefusal(member.id, service) } as const);

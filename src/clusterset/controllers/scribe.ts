@@ -20,8 +20,6 @@ import { sortedByPrecedence } from '../rules/merge/shard.ts';
 import { formatServiceKey, parseRecordName, parseServiceKey, recordName, type ServiceKey } from '../rules/names.ts';
 import { planImport } from '../rules/plan-import.ts';
 
-/** When a member's records have not all been listed yet, the key is looked at again after this time. */
-const unsyncedRetryMs = 1_000;
 /** How many stand behind the scribe, and how long each leaves it to those before it. */
 const deputies = 3;
 const deputyMs = 15_000;
@@ -36,7 +34,6 @@ export function createScribeController(context: AgentContext, views: Informer<Se
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     const { service, name } = subjectOf(key);
     const present = views.get(`${membership.clusterset}/${name}`);
-    if (mustWait(present)) return { requeueAfterMs: unsyncedRetryMs };
     const records = service === undefined ? [] : countedRecords(context, service, { withLegacy: false });
     const rank = scribes(records).indexOf(membership.clusterId);
     if (rank < 0 || rank > deputies) {
@@ -67,13 +64,6 @@ export function createScribeController(context: AgentContext, views: Informer<Se
     return Math.max(0, sinceMs + rank * deputyMs - nowMs);
   }
 
-  // A member that cannot be read may be the one that this view is made of. It holds up no view that it is not part of.
-  function mustWait(present: ServiceImport | undefined): boolean {
-    const unsynced = context.members.unsynced();
-    if (!context.members.clusters.hasSynced) return true;
-    return present?.status?.clusters?.some(({ cluster }) => unsynced.includes(cluster)) ?? false;
-  }
-
   function viewOf(name: string, merge: Merge): ServiceImport {
     const view = planImport({ service: { namespace: membership.clusterset, name }, merge, ips: [] });
     return { ...view, status: { clusters: merge.clusters.map((cluster) => ({ cluster })) } };
@@ -89,10 +79,9 @@ export function createScribeController(context: AgentContext, views: Informer<Se
     const isAlive = (cluster: string) => context.verdict(cluster) === 'alive';
     const exporters = records.filter(({ cluster }) => isAlive(cluster)).map(({ shard }) => shard);
     if (records.length > 0) return sortedByPrecedence(exporters).map(({ cluster }) => cluster);
-    const unsynced = context.members.unsynced();
     const first: string[] = [];
     for (const { id } of context.members.all()) {
-      if (isAlive(id) && !unsynced.includes(id)) first.push(id);
+      if (isAlive(id)) first.push(id);
       if (first.length > deputies) break;
     }
     return first;

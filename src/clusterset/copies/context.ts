@@ -5,7 +5,7 @@ import type { Metrics } from '../../base/metrics.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import type { EventRecorder } from '../../kube/controller/events.ts';
-import type { ClusterSetIpPolicy, RecordLayout } from '../kinds/cluster-set.ts';
+import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import type { OwnAddresses } from '../rules/address-translation.ts';
 import type { AddressRules } from '../rules/endpoint-address.ts';
 import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
@@ -36,8 +36,6 @@ export interface AgentContext {
   readonly legacy: Pick<LegacyRecords, 'recordsOf' | 'hasSynced'>;
   readonly events: EventRecorder;
   readonly policy: () => SetPolicy;
-  /** The layouts of records at the broker that members read now: what this cluster publishes is published in each. */
-  readonly layouts: () => ReadonlySet<RecordLayout>;
   /** Rules for this cluster's own addresses. */
   readonly ownAddresses: () => OwnAddresses;
   /** Where the addresses of imports come from in this cluster. */

@@ -10,7 +10,7 @@ import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoi
 import { apiVersionOf } from '../../kube/objects/object.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
-import { listHeartbeats } from '../members/read-lease.ts';
+import { listHeartbeats } from '../members/read-heartbeat.ts';
 import { legacyOrigin, legacyShardSpec, legacySliceOrigin, legacySlices } from '../rules/legacy-import.ts';
 import { formatServiceKey, type ServiceKey } from '../rules/names.ts';
 import { type Member, type Members, publishedBy, shardOf } from './members.ts';
@@ -40,7 +40,7 @@ export class LegacyRecords {
   readonly #options: LegacyRecordsOptions;
   /** Clusters whose first shard was seen a short time ago. */
   readonly #upgrading = new Map<string, Timer>();
-  /** Members that are known to have renewed a lease, where nobody here watches leases. */
+  /** Members that are known to have renewed a heartbeat, where nobody here watches heartbeats. */
   #haveRun: ReadonlySet<string> = new Set();
   #copies: { namespace: string; imports: Informer<ServiceImport>; slices: Informer<EndpointSlice> } | undefined;
 
@@ -76,7 +76,7 @@ export class LegacyRecords {
     const { members } = this.#options;
     return (
       this.remaining().length === 0 &&
-      members.all().every(({ id, lease }) => this.#haveRun.has(id) || lease.current() !== undefined)
+      members.all().every(({ id, heartbeat }) => this.#haveRun.has(id) || heartbeat() !== undefined)
     );
   }
 
@@ -84,7 +84,7 @@ export class LegacyRecords {
   async lookForHeartbeats(): Promise<void> {
     const { members, broker } = this.#options;
     const isOpen = this.#copies !== undefined && this.remaining().length === 0;
-    if (!isOpen || members.areLeasesWatched || this.isEverybodyUpgraded()) return;
+    if (!isOpen || members.areHeartbeatsWatched || this.isEverybodyUpgraded()) return;
     const heartbeats = await listHeartbeats(broker);
     const run = members.all().filter(({ cluster }) => heartbeats.has(cluster.spec.namespace));
     this.#haveRun = new Set(run.map(({ id }) => id));
@@ -125,8 +125,8 @@ export class LegacyRecords {
 
   // A cluster upgraded before we started has been so for long enough.
   #upgraded(cluster: string): void {
-    const member = this.#options.members.get(cluster);
-    const isNews = member?.shards.hasSynced === true && member.shards.size > 0;
+    const { members } = this.#options;
+    const isNews = members.hasSynced && members.isUpgraded(cluster);
     if (this.#copies !== undefined && isNews && !this.#upgrading.has(cluster)) {
       const timer = this.#options.world.timers.after(upgradeMs, () => {
         this.#upgrading.delete(cluster);

@@ -1,17 +1,15 @@
-// The members of a clusterset for an agent: copies of the lease, shards and slices in each member's namespace, and events of
-// their services. The namespace of a record decides its cluster; a label never does. When a member leaves, all its records
+// The members of a clusterset for an agent: copies of the heartbeat, shards and endpoints in each member's namespace, and
+// events of their services. The namespace of a record decides its cluster; a label never does. When a member leaves, all its records
 // are reported as deleted.
 
 import type { Log } from '../../base/log.ts';
 import type { Informer, InformerReader } from '../../kube/controller/informer.ts';
 import { type EndpointSlice, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
-import type { Lease } from '../../kube/objects/lease.ts';
 import type { KubernetesObject } from '../../kube/objects/object.ts';
 import type { Cluster } from '../kinds/cluster.ts';
-import type { RecordLayout } from '../kinds/cluster-set.ts';
+import type { Heartbeat } from '../kinds/heartbeat.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
-import { type FollowerOptions, type Member, MemberFollower } from '../members/follower.ts';
-import { byNamespace, byService } from '../members/sources.ts';
+import { byNamespace, byService, type FollowerOptions, type Member, MemberFollower } from '../members/follower.ts';
 import { formatServiceKey, parseRecordName, recordName, type ServiceKey } from '../rules/names.ts';
 import { placementsAnnotation } from '../rules/placement.ts';
 import { publishedServiceKey, recordProblem } from '../rules/shard-record.ts';
@@ -36,12 +34,12 @@ export class Members {
   readonly #doubts = new Map<string, ReturnType<typeof createDoubts>>();
   readonly #serviceHandlers = new Set<(serviceKey: string, news: ServiceNews) => void>();
   readonly #upgradeHandlers = new Set<(clusterId: string) => void>();
-  readonly #leaseHandlers = new Set<(clusterId: string, lease: Lease | undefined) => void>();
+  readonly #heartbeatHandlers = new Set<(clusterId: string, heartbeat: Heartbeat | undefined) => void>();
   readonly #placementHandlers = new Set<() => void>();
-  readonly #returnHandlers = new Set<(clusterId: string) => void>();
+  readonly #returnHandlers = new Set<() => void>();
   readonly #memberHandlers = new Set<(clusterId: string, member: Member | undefined) => void>();
 
-  constructor(options: FollowerOptions & { readonly clusterId: string }) {
+  constructor(options: FollowerOptions) {
     const doubt = (id: string) => {
       const known = this.#doubts.get(id) ?? createDoubts(id, options.log.with({ member: id }));
       this.#doubts.set(id, known);
@@ -60,14 +58,14 @@ export class Members {
           doubt(member.id)(next, next && publishedServiceKey(next));
           this.#tellSlice(member.id, next, previous);
         },
-        returned: ({ id }) => {
-          for (const handler of this.#returnHandlers) handler(id);
+        returned: () => {
+          for (const handler of this.#returnHandlers) handler();
         },
         removed: (member) => this.#removed(member),
         changed: (id, member) => {
           for (const handler of this.#memberHandlers) handler(id, member);
         },
-        lease: (id, next, previous) => this.#tellLease(id, next, previous),
+        heartbeat: (id, next, previous) => this.#tellHeartbeat(id, next, previous),
       },
     );
   }
@@ -84,37 +82,22 @@ export class Members {
     this.#follower.stop();
   }
 
-  /** Reads by this layout as soon as its copies are complete; until the first call nothing is read. */
-  read(layout: RecordLayout): void {
-    this.#follower.read(layout);
+  watchHeartbeats(isWatched: boolean): void {
+    this.#follower.watchHeartbeats(isWatched);
   }
 
-  /** The layout that members are read by now. */
-  get reads(): RecordLayout {
-    return this.#follower.reads;
+  /** Whether the heartbeats of all members are seen here. */
+  get areHeartbeatsWatched(): boolean {
+    return this.#follower.areHeartbeatsWatched;
   }
 
-  /** Whether the leases of all members are watched. In the layout per member they always are. */
-  watchLeases(isWatched: boolean): void {
-    this.#follower.watchLeases(isWatched);
+  whenHeartbeatsWatched(): Promise<void> {
+    return this.#follower.whenHeartbeatsWatched();
   }
 
-  /** Whether the leases of all members are seen here. */
-  get areLeasesWatched(): boolean {
-    return this.#follower.areLeasesWatched;
-  }
-
-  whenLeasesWatched(): Promise<void> {
-    return this.#follower.whenLeasesWatched();
-  }
-
-  /** This cluster's own EndpointSlices are all gone and need not be watched any more. */
-  releaseOwnSlices(): void {
-    this.#follower.releaseOwnSlices();
-  }
-
-  needOwnSlices(): void {
-    this.#follower.needOwnSlices();
+  /** Why the records of members cannot be read; undefined while nothing is known to be wrong. */
+  get problem(): string | undefined {
+    return this.#follower.problem;
   }
 
   /** For a broker that may have been restored from an older copy. */
@@ -145,9 +128,8 @@ export class Members {
     return this.#follower.hasSynced;
   }
 
-  /** Members whose records are not complete yet: a missing record is not a withdrawal. */
-  unsynced(): string[] {
-    return this.#follower.unsynced();
+  whenSynced(signal: AbortSignal): Promise<void> {
+    return this.#follower.whenSynced(signal);
   }
 
   /** As a source of keys for a controller: each key is that of a service some member has, or had, records of. */
@@ -162,7 +144,7 @@ export class Members {
           const { id } = member;
           for (const shard of member.shards.values())
             tellKey(shardKey(shard), (key) => told(key, { clusterId: id, isSlice: false }));
-          for (const slice of allPublished(member))
+          for (const slice of member.endpoints.values())
             tellKey(publishedServiceKey(slice), (key) => told(key, { clusterId: id, isSlice: true }));
         }
         this.#serviceHandlers.add(told);
@@ -187,9 +169,7 @@ export class Members {
   /** Keys of all services that this member has shards or slices of. */
   recordsOf(clusterId: string): Set<string> {
     const member = this.#follower.get(clusterId);
-    const keys = Array.from(member === undefined ? [] : allPublished(member), publishedServiceKey).filter(
-      (key) => key !== undefined,
-    );
+    const keys = Array.from(member?.endpoints.values() ?? [], publishedServiceKey).filter((key) => key !== undefined);
     return new Set([...this.servicesOf(clusterId), ...keys]);
   }
 
@@ -208,13 +188,13 @@ export class Members {
     this.#placementHandlers.add(handler);
   }
 
-  /** Called when the shards or slices of a member can be read again after a failure. */
-  onReturn(handler: (clusterId: string) => void): void {
+  /** Called when shards or endpoints can be read again after a failure. */
+  onReturn(handler: () => void): void {
     this.#returnHandlers.add(handler);
   }
 
-  onLease(handler: (clusterId: string, lease: Lease | undefined) => void): void {
-    this.#leaseHandlers.add(handler);
+  onHeartbeat(handler: (clusterId: string, heartbeat: Heartbeat | undefined) => void): void {
+    this.#heartbeatHandlers.add(handler);
   }
 
   /** Called when a member joins, changes (its Cluster object) or leaves. */
@@ -224,7 +204,7 @@ export class Members {
 
   #removed(member: Member): void {
     for (const shard of member.shards.values()) this.#tellShard(member.id, shard);
-    for (const slice of allPublished(member)) this.#tellSlice(member.id, undefined, slice);
+    for (const slice of member.endpoints.values()) this.#tellSlice(member.id, undefined, slice);
     this.#doubts.delete(member.id);
   }
 
@@ -245,42 +225,21 @@ export class Members {
     for (const handler of this.#serviceHandlers) handler(serviceKey, news);
   }
 
-  #tellLease(id: string, next: Lease | undefined, previous: Lease | undefined): void {
-    for (const handler of this.#leaseHandlers) handler(id, next);
-    const [now, before] = [next, previous].map((lease) => lease?.metadata.annotations?.[placementsAnnotation]);
+  #tellHeartbeat(id: string, next: Heartbeat | undefined, previous: Heartbeat | undefined): void {
+    for (const handler of this.#heartbeatHandlers) handler(id, next);
+    const [now, before] = [next, previous].map((one) => one?.metadata.annotations?.[placementsAnnotation]);
     if (now !== before) for (const handler of this.#placementHandlers) handler();
   }
 }
 
 /** The export of the service by this member. */
 export function shardOf(member: Member, service: ServiceKey): ServiceShard | undefined {
-  return member.shards.get(`${member.cluster.spec.namespace}/${recordName(service)}`);
+  return member.shards.get(recordName(service));
 }
 
-/** The slices that this member has published of the service, and where: those of older agents are EndpointSlices. */
+/** The slices that this member has published of the service. */
 export function publishedBy(member: Member, service: ServiceKey): readonly EndpointSlice[] {
-  const key = formatServiceKey(service);
-  const count = shardOf(member, service)?.spec.endpointShards;
-  const older = () => member.slices.byIndex(byService, key);
-  if (count === undefined) return older();
-  const shards = member.endpoints.byIndex(byService, key);
-  // Shard and endpoints travel apart: until all are here, those that an older layout has are as good.
-  const rest = shards.length >= count ? [] : older();
-  return rest.length === 0 ? shards : rest;
-}
-
-/** Whether all endpoints of the services that this member exports lie in this layout, as far as is seen here. */
-export function isPublishedIn(layout: RecordLayout, { shards, endpoints, slices }: Member): boolean {
-  const published = layout === 'AllNamespaces' ? endpoints : slices;
-  return Array.from(shards.values()).every((shard) => {
-    const { endpointShards: count } = shard.spec;
-    return count !== undefined && published.countByIndex(byService, shardKey(shard) ?? '') >= count;
-  });
-}
-
-function* allPublished({ endpoints, slices }: Member): Iterable<EndpointSlice> {
-  yield* endpoints.values();
-  yield* slices.values();
+  return member.endpoints.byIndex(byService, formatServiceKey(service));
 }
 
 function shardKey(shard: ServiceShard): string | undefined {

@@ -5,6 +5,7 @@ import { createClient } from '../../kube/client/client.ts';
 import { ScriptedHome } from '../../kube/testing/scripted-home.ts';
 import { foresee } from '../explain/foresee.ts';
 import { type Cluster, clusterType } from '../kinds/cluster.ts';
+import { endpointShardType } from '../kinds/endpoint-shard.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
 import { readSetPolicy } from '../rules/set-policy.ts';
 import type { AgentContext } from './context.ts';
@@ -35,19 +36,16 @@ describe('standings', () => {
     for (const id of ['east', 'west']) clusters.put(id, { spec: { namespace: id } satisfies Cluster['spec'] });
     for (const object of clusters.objects.values()) object.metadata.namespace = 'prod';
     const records = new ScriptedHome(serviceShardType);
+    for (const id of ['east', 'west']) records.objects.set(id, shard(id, id === 'west' ? 30_000 : 1) as never);
+    const endpoints = new ScriptedHome(endpointShardType);
     sim.network.listen('https://broker', async (request) => {
-      const home = /\/namespaces\/(east|west)\/serviceshards/.exec(request.path);
-      if (home === null) return request.path.includes('/clusters') ? clusters.handle(request) : records.handle(request);
-      records.objects.clear();
-      const object = shard(home[1]!, home[1] === 'west' ? 30_000 : 1);
-      records.objects.set('checkout.shop', object as never);
-      return records.handle(request);
+      const home = /\/(clusters|endpointshards|serviceshards)/.exec(request.path)?.[1];
+      return (home === 'clusters' ? clusters : home === 'serviceshards' ? records : endpoints).handle(request);
     });
     const broker = createClient(world.network.http({ server: 'https://broker' }), { world, userAgent: 'test' });
     const log = createLog({ clock: world.clock, level: 'warn', write: (line) => void lines.push(line) });
-    const members = new Members({ world, log, broker, clusterset: 'prod', clusterId: 'north' });
+    const members = new Members({ world, log, broker, clusterset: 'prod' });
     members.start();
-    members.read('PerMember');
     await sim.time.until(() => members.get('west')?.shards.size === 1 && members.get('east')?.shards.size === 1, {
       withinMs: 5_000,
     });

@@ -6,15 +6,16 @@ import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
-import type { Lease } from '../../kube/objects/lease.ts';
 import { type Cluster, clusterType } from '../kinds/cluster.ts';
 import { type ClusterSet, clusterSetDefaults, clusterSetType } from '../kinds/cluster-set.ts';
-import { readMemberLease } from '../members/read-lease.ts';
+import { readHeartbeat } from '../members/read-heartbeat.ts';
 import { type MemberRecord, readMemberRecord } from '../membership/member-record.ts';
 import { memberRecordName } from '../rules/broker-layout.ts';
 import { knowsNetworks } from '../rules/networks/known-by.ts';
 import { networkOf } from '../rules/networks/reach.ts';
 import type { NamedRange } from '../rules/range-overlap.ts';
+
+export { readHeartbeat };
 
 export interface KnownMember {
   readonly id: string;
@@ -63,17 +64,6 @@ export async function readRecord(client: Client, namespace: string): Promise<Mem
   return record && readMemberRecord(record);
 }
 
-/** The lease by which other members judge the one whose namespace it is. */
-export function readLease(
-  client: Client,
-  { set, namespace }: { readonly set: ClusterSet | undefined; readonly namespace: string },
-): Promise<Lease | undefined> {
-  return readMemberLease(client, namespace, {
-    layout: set?.spec?.layout ?? clusterSetDefaults.layout,
-    isMaybeOlder: true,
-  });
-}
-
 /** The ranges of the set, and those of its members that a cluster of this network would meet. Networks may overlap. */
 export function knownRanges(
   set: ClusterSet,
@@ -87,12 +77,9 @@ export function knownRanges(
 /** Ids of members whose agents run and know no networks: with one of them, no cluster may be in a network of its own. */
 export async function membersWithoutNetworks(
   client: Client,
-  set: ClusterSet,
   members: readonly KnownMember[],
 ): Promise<string[]> {
-  const leases = await Promise.all(
-    members.map(({ cluster }) => readLease(client, { set, namespace: cluster.spec.namespace })),
-  );
+  const leases = await Promise.all(members.map(({ cluster }) => readHeartbeat(client, cluster.spec.namespace)));
   return members.filter((_, index) => leases[index] !== undefined && !knowsNetworks(leases[index])).map(({ id }) => id);
 }
 

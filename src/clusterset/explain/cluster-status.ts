@@ -88,7 +88,7 @@ function leaseState({ lease, verdict }: MemberState, isSilent: boolean): Cluster
 /** Whether renewals are missing, as far as two clocks can be compared. It expires later. */
 export function isOverdue(lease: Lease | undefined, { policy, members }: Renewing, nowMs: number): boolean {
   const agoMs = nowMs - Date.parse(lease?.spec?.renewTime ?? '');
-  const times = policy.layout === 'PerMember' ? policy.lease : timesFor(policy.lease, members.length);
+  const times = timesFor(policy.lease, members.length);
   const seconds = lease?.spec?.leaseDurationSeconds;
   return agoMs > overdueMs({ ...times, leaseMs: seconds === undefined ? times.leaseMs : seconds * 1000 });
 }

@@ -23,7 +23,7 @@ import { type LeaseMemory, parseLeaseMemory } from '../rules/leases/lease-memory
 import { legacyOrigin, legacyShardSpec } from '../rules/legacy-import.ts';
 import { formatServiceKey, parseRecordName, parseServiceKey, recordName } from '../rules/names.ts';
 import { readSetPolicy, type SetPolicy } from '../rules/set-policy.ts';
-import { type KnownMember, readClusterSet, readLease, readMembers } from './broker-state.ts';
+import { type KnownMember, readClusterSet, readHeartbeat, readMembers } from './broker-state.ts';
 import type { ClusterFacts } from './foresee.ts';
 
 export interface MemberState extends KnownMember {
@@ -57,7 +57,7 @@ export async function readSetState(request: SetStateRequest): Promise<SetState> 
   const memories = await readVerdicts(home);
   const known = await readMembers(broker, membership.clusterset);
   const members = await Promise.all(
-    known.map((member) => readMember(broker, { member, memory: memories.get(member.id), keys, set })),
+    known.map((member) => readMember(broker, { member, memory: memories.get(member.id), keys })),
   );
   return { set, policy: readSetPolicy(set), members, older: await readOlder(broker, set, members) };
 }
@@ -91,14 +91,13 @@ interface MemberRequest {
   readonly member: KnownMember;
   readonly memory: LeaseMemory | undefined;
   readonly keys: readonly string[] | undefined;
-  readonly set: ClusterSet;
 }
 
-async function readMember(broker: Client, { member, memory, keys, set }: MemberRequest): Promise<MemberState> {
+async function readMember(broker: Client, { member, memory, keys }: MemberRequest): Promise<MemberState> {
   const { namespace } = member.cluster.spec;
   const known = { ...member, memory, verdict: memory?.verdict ?? 'alive' };
   try {
-    const lease = await readLease(broker, { set, namespace });
+    const lease = await readHeartbeat(broker, namespace);
     return { ...known, lease, shards: await readShards(broker, namespace, keys) };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;

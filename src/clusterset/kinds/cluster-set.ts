@@ -35,15 +35,9 @@ export interface ClusterSetSpec {
   memberQuota?: MemberQuota;
   /** Where agents of the older form keep one import per cluster; not read unless named. */
   legacyNamespace?: string;
-  /** How members read each other's records. */
-  layout?: RecordLayout;
+  /** For agents of the release before, which ask for it. Another value is stored and has no effect. */
+  layout?: string;
 }
-
-/**
- * PerMember: EndpointSlices and Leases, by watches on the namespace of each member. AllNamespaces: kinds of our own, by one
- * watch for each kind over all namespaces, where the broker serves no other clusterset.
- */
-export type RecordLayout = 'PerMember' | 'AllNamespaces';
 
 /** allocate: from the set's range. derived: that of a Service of the importing cluster. none: DNS answers with endpoints. */
 export type ClusterSetIpPolicy = 'allocate' | 'derived' | 'none';
@@ -97,7 +91,6 @@ export const clusterSetDefaults = {
   addressHoldSeconds: 86_400,
   dns: { zone: 'clusterset.local', ttlSeconds: 5, clusterNames: 'Hidden' },
   memberQuota: { services: 20_000, endpointSlices: 50_000, bytes: '256Mi' },
-  layout: 'PerMember',
 } as const satisfies ReadonlyDeep<ClusterSetSpec>;
 
 type ReadonlyDeep<T> = { readonly [K in keyof T]: ReadonlyDeep<T[K]> };

@@ -3,7 +3,6 @@
 
 import type { Lease } from '../../kube/objects/lease.ts';
 import type { ResourceType } from '../../kube/objects/object.ts';
-import type { RecordLayout } from './cluster-set.ts';
 
 export const heartbeatType: ResourceType = {
   group: 'portolan.dev',
@@ -16,8 +15,8 @@ export const heartbeatType: ResourceType = {
 
 export interface Heartbeat extends Lease {
   spec?: Lease['spec'] & {
-    /** The layout that this member reads now. */
-    reads?: RecordLayout;
+    /** For agents of the release before, which wait until every member reads records over all namespaces. */
+    reads?: 'AllNamespaces';
     /** Whether it watches the heartbeats of all others and reports who is silent. */
     judging?: boolean;
   };

@@ -47,7 +47,7 @@ export interface ServiceShardSpec {
   draining?: boolean;
   /** Percent of its share of new connections that the exporter wants, 1 to 99; all of it if absent. */
   share?: number;
-  /** How many EndpointShards hold its endpoints; absent if they are EndpointSlices alone. */
+  /** How many EndpointShards hold its endpoints. Agents of the release before read them if it is given. */
   endpointShards?: number;
   /** Instead of what the clusterset says. */
   onStale?: StalenessPolicy;

@@ -25,38 +25,48 @@ async function setUp() {
   return { sim, client, copy, put };
 }
 
-test('shared copy: records of two namespaces -> each part has its own, by key, index and event', async () => {
+test('shared copy: records of two namespaces -> each part has its own, by name and index; events come for all', async () => {
   const { sim, client, copy, put } = await setUp();
   await put('a', 'one', 'red');
   await put('b', 'two', 'red');
+  const told: string[] = [];
+  copy.on((key, next, previous) => told.push(`${key} ${previous?.data?.['color']} to ${next?.data?.['color']}`));
   copy.open();
   const [a, b] = [copy.part('a'), copy.part('b')];
-  const told: string[] = [];
-  await a.whenSynced();
-  a.on((key, next, previous) => told.push(`${key} ${previous?.data?.['color']} to ${next?.data?.['color']}`));
-  expect(told).toEqual(['a/one undefined to red']);
+  await copy.whenSynced();
+  expect(told.filter((line) => /^[ab]\//.test(line))).toEqual(['a/one undefined to red', 'b/two undefined to red']);
+  told.length = 0;
   await put('b', 'three', 'blue');
   await put('a', 'four', 'red');
   await client.delete(configMapType, { namespace: 'a', name: 'one' });
   await sim.time.advance(1_000);
-  expect(told.slice(1)).toEqual(['a/four undefined to red', 'a/one red to undefined']);
-  expect([a.size, b.size, a.countByIndex('color', 'red'), b.countByIndex('color', 'red')]).toEqual([1, 2, 1, 1]);
+  expect(told).toEqual(['b/three undefined to blue', 'a/four undefined to red', 'a/one red to undefined']);
+  expect([a.size, b.size, a.values().length]).toEqual([1, 2, 1]);
+  expect([a.get('four')?.metadata.namespace, a.get('two'), b.get('two')?.data]).toEqual([
+    'a',
+    undefined,
+    { color: 'red' },
+  ]);
   expect(a.byIndex('color', 'red').map(({ metadata }) => metadata.name)).toEqual(['four']);
+  expect(copy.named('two').map(({ metadata }) => metadata.namespace)).toEqual(['b']);
   expect(copy.part('nobody').size).toBe(0);
 });
 
-test('shared copy: a part is stopped -> it hears nothing more, the others do; closed -> all are empty', async () => {
+test('shared copy: closed -> its parts are empty and nothing is told; opened again -> all of it is told again', async () => {
   const { sim, copy, put } = await setUp();
-  copy.open();
-  const [one, other] = [copy.part('a'), copy.part('a')];
-  const told: string[] = [];
-  one.on((key) => told.push(`one ${key}`));
-  other.on((key) => told.push(`other ${key}`));
-  await one.whenSynced();
-  one.stop();
   await put('a', 'x', 'red');
-  await sim.time.advance(1_000);
-  expect(told).toEqual(['other a/x']);
+  const told: string[] = [];
+  copy.on((key) => told.push(key));
+  copy.open();
+  await copy.whenSynced();
+  const part = copy.part('a');
+  expect([part.size, copy.isOpen]).toEqual([1, true]);
   copy.close();
-  expect([other.size, other.hasSynced, copy.isOpen]).toEqual([0, false, false]);
+  told.length = 0;
+  await put('a', 'y', 'red');
+  await sim.time.advance(1_000);
+  expect([part.size, copy.hasSynced, copy.isOpen, told]).toEqual([0, false, false, []]);
+  copy.open();
+  await copy.whenSynced();
+  expect(told.filter((key) => key.startsWith('a/'))).toEqual(['a/x', 'a/y']);
 });

@@ -1,16 +1,19 @@
-// One informer over all namespaces of the broker, cut into a part for each member. An event costs the same however many
-// members there are: it goes to the part of its namespace and to no other. Records of namespaces that are no member's lie
-// in no part.
+// One informer over all namespaces of the broker, read by namespace. An event costs the same however many members there
+// are.
 
 import { createInformer, type Informer, type InformerOptions } from '../../kube/controller/informer.ts';
 import type { KubernetesObject } from '../../kube/objects/object.ts';
-import type { RecordCopy } from './record-copy.ts';
 
 type Handler<T> = Parameters<Informer<T>['on']>[0];
 
-interface PartHandlers<T> {
-  readonly events: Set<Handler<T>>;
-  readonly returns: Set<() => void>;
+/** The records of one namespace. They follow their copy when it is opened, relisted and closed. */
+export interface RecordPart<T> {
+  get(name: string): T | undefined;
+  /** Whether a restored broker does not have it: see `Informer.isLost`. */
+  isLost(name: string): boolean;
+  values(): readonly T[];
+  readonly size: number;
+  byIndex(index: string, value: string): readonly T[];
 }
 
 const byNamespace = 'the namespace of the record';
@@ -18,7 +21,8 @@ const byName = 'the name of the record';
 
 export class SharedCopy<T extends KubernetesObject> {
   readonly #options: InformerOptions<T, T>;
-  readonly #parts = new Map<string, PartHandlers<T>>();
+  readonly #handlers = new Set<Handler<T>>();
+  readonly #returnHandlers = new Set<() => void>();
   #informer: Informer<T> | undefined;
 
   constructor(options: InformerOptions<T, T>) {
@@ -33,6 +37,7 @@ export class SharedCopy<T extends KubernetesObject> {
     return this.#informer?.hasSynced ?? false;
   }
 
+  /** Resolves at once while it is closed. */
   async whenSynced(signal?: AbortSignal): Promise<void> {
     await this.#informer?.whenSynced(signal);
   }
@@ -61,13 +66,8 @@ export class SharedCopy<T extends KubernetesObject> {
       },
     });
     this.#informer = informer;
-    informer.on((key, next, previous) => {
-      const part = this.#parts.get((next ?? previous)!.metadata.namespace ?? '');
-      for (const handler of part?.events ?? []) handler(key, next, previous);
-    });
-    informer.onReturn(() => {
-      for (const { returns } of this.#parts.values()) for (const handler of returns) handler();
-    });
+    for (const handler of this.#handlers) informer.on(handler);
+    for (const handler of this.#returnHandlers) informer.onReturn(handler);
     informer.start();
   }
 
@@ -81,49 +81,31 @@ export class SharedCopy<T extends KubernetesObject> {
     this.#informer?.relist();
   }
 
+  /** Called for the records of all namespaces, each time that it is open. Before the first `open`. */
+  on(handler: Handler<T>): void {
+    this.#handlers.add(handler);
+  }
+
+  /** Called when the records can be read again after a failure. Before the first `open`. */
+  onReturn(handler: () => void): void {
+    this.#returnHandlers.add(handler);
+  }
+
   /** The records of that name in all namespaces, those of no member included. */
   named(name: string): readonly T[] {
     return this.#informer?.byIndex(byName, name) ?? [];
   }
 
-  /** The records of one namespace. They follow this copy when it is opened, relisted and closed. */
-  part(namespace: string): RecordCopy<T> {
-    const own: PartHandlers<T> = { events: new Set(), returns: new Set() };
-    const handlers = this.#parts.get(namespace) ?? { events: new Set(), returns: new Set() };
-    this.#parts.set(namespace, handlers);
+  part(namespace: string): RecordPart<T> {
     const informer = () => this.#informer;
-    const values = () => this.#informer?.byIndex(byNamespace, namespace) ?? [];
     return {
-      get: (key) => informer()?.get(key),
-      isLost: (key) => informer()?.isLost(key) ?? false,
-      values,
+      get: (name) => informer()?.get(`${namespace}/${name}`),
+      isLost: (name) => informer()?.isLost(`${namespace}/${name}`) ?? false,
+      values: () => informer()?.byIndex(byNamespace, namespace) ?? [],
       get size() {
         return informer()?.countByIndex(byNamespace, namespace) ?? 0;
       },
-      byIndex: (name, value) => informer()?.byIndex(name, `${namespace}/${value}`) ?? [],
-      countByIndex: (name, value) => informer()?.countByIndex(name, `${namespace}/${value}`) ?? 0,
-      get hasSynced() {
-        return informer()?.hasSynced ?? false;
-      },
-      whenSynced: (signal) => this.whenSynced(signal),
-      on: (handler) => {
-        for (const record of values()) handler(`${namespace}/${record.metadata.name}`, record, undefined);
-        own.events.add(handler);
-        handlers.events.add(handler);
-        return () => void handlers.events.delete(handler);
-      },
-      onReturn: (handler) => {
-        own.returns.add(handler);
-        handlers.returns.add(handler);
-        return () => void handlers.returns.delete(handler);
-      },
-      start: () => {},
-      stop: () => {
-        for (const handler of own.events) handlers.events.delete(handler);
-        for (const handler of own.returns) handlers.returns.delete(handler);
-      },
-      // All parts are listed together.
-      relist: () => {},
+      byIndex: (index, value) => informer()?.byIndex(index, `${namespace}/${value}`) ?? [],
     };
   }
 }

@@ -29,6 +29,7 @@ import {
   clusterSetLabel,
   joinSecretName,
   leaderLeaseName,
+  memberLeaseName,
   memberNamespace,
   memberRecordName,
   memberRoleName,
@@ -58,20 +59,23 @@ export function brokerObjects({ clusterset, spec }: BrokerRequest): Manifest[] {
   return [
     manifest(namespaceType, { name: clusterset, labels }, {}),
     manifest(namespaceType, { name: membersNamespace(clusterset), labels }, {}),
-    manifest(clusterSetType, { name: clusterset, namespace: clusterset }, { spec }),
+    manifest(clusterSetType, { name: clusterset, namespace: clusterset }, { spec: { ...spec, layout } }),
     ...granted('portolan-members', clusterset, [accountsOf(membersNamespace(clusterset))], setRules),
-    ...(spec.layout === 'AllNamespaces' ? sharedReaderObjects(clusterset) : []),
+    ...recordReaderObjects(clusterset),
     ...legacyObjects(clusterset, spec.legacyNamespace),
   ];
 }
 
-/** The kinds of the layout of all namespaces, and no others: nothing else of this cluster can be read with this right. */
-const sharedKinds = ['serviceshards', 'endpointshards', 'heartbeats', 'livenessreports'];
+/** Agents of the release before read over all namespaces if they find it. */
+const layout = 'AllNamespaces';
 
-/** Members of a broker that serves this set alone read the records of all of them with one watch for each kind. */
-export function sharedReaderObjects(clusterset: string): Manifest[] {
+/** The kinds of members' records. All are our own: a right to read them in all namespaces shows nothing else there. */
+const recordKinds = ['serviceshards', 'endpointshards', 'heartbeats', 'livenessreports'];
+
+/** Members read the records of all of them with one watch for each kind. A broker serves one set alone. */
+function recordReaderObjects(clusterset: string): Manifest[] {
   const name = `portolan-readers.${clusterset}`;
-  const rules = [{ apiGroups: [own], resources: sharedKinds, verbs: [...readVerbs] }];
+  const rules = [{ apiGroups: [own], resources: recordKinds, verbs: [...readVerbs] }];
   const subjects = [accountsOf(membersNamespace(clusterset))];
   return [
     manifest(clusterRoleType, { name }, { rules }),
@@ -143,7 +147,7 @@ export function memberObjects(request: MemberRequest, owner?: OwnerReference): M
   ];
 }
 
-/** A member's own small objects: its leases and its record. */
+/** A member's own small objects: its heartbeat, its report and its record. */
 const ownObjectsMax = 100;
 
 /** The rights in a member's namespace, its own and those of the others, and its rights to its account. */
@@ -166,11 +170,9 @@ export function memberQuotaObject({ clusterset, id, quota }: MemberRequest): Man
   const { services, endpointSlices, bytes } = { ...clusterSetDefaults.memberQuota, ...quota };
   const hard = {
     'count/serviceshards.portolan.dev': String(services),
-    'count/endpointslices.discovery.k8s.io': String(endpointSlices),
     'count/endpointshards.portolan.dev': String(endpointSlices),
     'count/heartbeats.portolan.dev': String(ownObjectsMax),
     'count/livenessreports.portolan.dev': String(ownObjectsMax),
-    'count/leases.coordination.k8s.io': String(ownObjectsMax),
     'count/configmaps': String(ownObjectsMax),
     [bytesResource]: bytes,
   };
@@ -178,24 +180,18 @@ export function memberQuotaObject({ clusterset, id, quota }: MemberRequest): Man
   return manifest(resourceQuotaType, { name, namespace: memberNamespace(clusterset, id) }, { spec: { hard } });
 }
 
-/** In both layouts: while a set moves from one to the other, members publish in both. */
-const slicesAndLeases: readonly Omit<PolicyRule, 'verbs'>[] = [
-  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'] },
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'] },
-];
-
 const readerRules: readonly PolicyRule[] = [
-  { apiGroups: [own], resources: ['serviceshards', 'endpointshards'], verbs: [...readVerbs] },
-  ...slicesAndLeases.map((rule) => ({ ...rule, verbs: [...readVerbs] })),
-  // Whether a member still reads the other layout.
-  { apiGroups: [own], resources: ['heartbeats'], verbs: ['get'] },
   { apiGroups: [''], resources: ['configmaps'], resourceNames: [memberRecordName], verbs: ['get'] },
+  // For agents of the release before, which look for the Lease of a member that has no Heartbeat.
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], resourceNames: [memberLeaseName], verbs: ['get'] },
 ];
 
 function memberRules(namespace: string): PolicyRule[] {
   return [
-    { apiGroups: [own], resources: sharedKinds, verbs: [...writeVerbs] },
-    ...slicesAndLeases.map((rule) => ({ ...rule, verbs: [...writeVerbs] })),
+    { apiGroups: [own], resources: ['serviceshards', 'endpointshards', 'livenessreports'], verbs: [...writeVerbs] },
+    { apiGroups: [own], resources: ['heartbeats'], verbs: ['create', 'update'] },
+    // For agents of the release before, which look once whether they have left slices of the release before that.
+    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
     { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
     {
       apiGroups: [''],

@@ -22,10 +22,9 @@ export function deployManifests(): ManifestFile[] {
       name: 'broker.yaml',
       says: [
         'A clusterset at its broker, as portolan broker init lays it out; portolan broker init --print says it for another',
-        'name or other policies. Needs the definitions of ../crds first. For a broker that serves several clustersets, say',
-        'layout: PerMember and leave out the ClusterRole and its binding.',
+        'name or other policies. Needs the definitions of ../crds first. A broker serves one clusterset.',
       ],
-      manifests: brokerObjects({ clusterset, spec: { layout: 'AllNamespaces' } }),
+      manifests: brokerObjects({ clusterset, spec: {} }),
     },
     {
       name: 'member.yaml',

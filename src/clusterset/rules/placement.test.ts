@@ -51,16 +51,6 @@ describe('placement', () => {
     ]);
   });
 
-  test('placement: members that cannot be read yet -> their previous lines stay, or it is said', () => {
-    const line = { cluster: 'west', state: 'Placed' } as const;
-    const before = { ...federated(), status: { clusters: [line] } };
-    expect(placedClusters(before, [member('east')], ['west', 'north'])).toEqual([
-      { cluster: 'east', state: 'Placed' },
-      { cluster: 'north', state: 'Pending', message: 'its status cannot be read at the broker' },
-      line,
-    ]);
-  });
-
   test('placement: a cluster that is no member -> pending, and why', () => {
     expect(placedClusters(federated(['mars']), [member('east')])).toEqual([
       { cluster: 'mars', state: 'Pending', message: 'no such cluster is a member of the clusterset' },

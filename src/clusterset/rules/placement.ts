@@ -45,18 +45,10 @@ export function parseProblems(text: string | undefined): Map<string, PlacementPr
 }
 
 /** Members in `unread` are unknown yet: their previous lines stay. */
-export function placedClusters(
-  federated: FederatedService,
-  members: readonly MemberPlacement[],
-  unread: readonly string[] = [],
-): PlacedClusters {
+export function placedClusters(federated: FederatedService, members: readonly MemberPlacement[]): PlacedClusters {
   const byId = new Map(members.map((member) => [member.cluster, member]));
-  const said = new Map((federated.status?.clusters ?? []).map((one) => [one.cluster, one]));
-  const ids = federated.spec.clusters ?? [...byId.keys(), ...unread].sort();
-  return ids.map((cluster) => {
-    if (!unread.includes(cluster)) return { cluster, ...stateOf(byId.get(cluster)) };
-    return said.get(cluster) ?? { cluster, state: 'Pending', message: 'its status cannot be read at the broker' };
-  });
+  const ids = federated.spec.clusters ?? [...byId.keys()].sort();
+  return ids.map((cluster) => ({ cluster, ...stateOf(byId.get(cluster)) }));
 }
 
 function stateOf(member: MemberPlacement | undefined): Omit<PlacedClusters[number], 'cluster'> {

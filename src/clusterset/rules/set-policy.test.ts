@@ -23,7 +23,6 @@ test('set policy: no ClusterSet, or one without a spec -> the defaults, times in
     },
     holdMs: 86_400_000,
     zone: 'clusterset.local',
-    layout: 'PerMember',
   });
 });
 

@@ -7,7 +7,6 @@ import {
   clusterSetDefaults,
   type LocalityPreference,
   type PortPolicy,
-  type RecordLayout,
   type StalenessPolicy,
 } from '../kinds/cluster-set.ts';
 import type { ChoiceSpec } from '../kinds/service-import-policy.ts';
@@ -38,8 +37,6 @@ export interface SetPolicy {
   readonly dns: DnsOptions;
   /** Where agents of the older form keep their imports; undefined is nowhere. */
   readonly legacyNamespace: string | undefined;
-  /** How members are to read each other's records. */
-  readonly layout: RecordLayout;
 }
 
 export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
@@ -69,7 +66,6 @@ export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
     zone: dnsOptionsOf(set?.spec?.dns).zone,
     dns: dnsOptionsOf(set?.spec?.dns),
     legacyNamespace: set?.spec?.legacyNamespace,
-    layout: spec.layout,
   };
 }
 

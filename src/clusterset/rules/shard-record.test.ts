@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { parseRange } from '../../base/net/ip.ts';
-import { endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import type { Service, ServiceSpec } from '../../kube/objects/service.ts';
 import { drainAnnotation, type ServiceExport } from '../kinds/service-export.ts';
 import type { ServiceShardSpec } from '../kinds/service-shard.ts';
@@ -174,7 +173,7 @@ describe('read shard', () => {
 test('published record: labels -> name its service; a slice without one of them is none of ours', () => {
   const slice = { name: 'a.shop.pods', addressType: 'IPv4' as const, endpoints: [], ports: [] };
   const service = { name: 'checkout', namespace: 'shop' };
-  const record = publishedRecord(slice, { service, namespace: 'prod-m-east', type: endpointSliceType });
+  const record = publishedRecord(slice, { service, namespace: 'prod-m-east' });
   expect(record.metadata).toMatchObject({ name: 'a.shop.pods', namespace: 'prod-m-east' });
   expect(publishedServiceKey(record)).toBe('shop/checkout');
   for (const label of Object.keys(record.metadata.labels ?? {}).slice(0, 2)) {

@@ -8,8 +8,9 @@ import {
   importedServiceNameLabel,
   sliceManagedByLabel,
 } from '../../kube/objects/endpoint-slice.ts';
-import { apiVersionOf, type ResourceType } from '../../kube/objects/object.ts';
+import { apiVersionOf } from '../../kube/objects/object.ts';
 import { isHeadless, type Service } from '../../kube/objects/service.ts';
+import { endpointShardType } from '../kinds/endpoint-shard.ts';
 import type { ServiceExport } from '../kinds/service-export.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
 import { type OwnAddressRules, translate } from './address-translation.ts';
@@ -145,15 +146,13 @@ export interface PublishedRecordRequest {
   readonly service: ServiceKey;
   /** This member's namespace at the broker. */
   readonly namespace: string;
-  /** EndpointSlice or EndpointShard: both have one shape and the same names. */
-  readonly type: ResourceType;
 }
 
 export function publishedRecord(slice: PublishedSlice, request: PublishedRecordRequest): EndpointSlice {
-  const { service, namespace, type } = request;
+  const { service, namespace } = request;
   return {
-    apiVersion: apiVersionOf(type),
-    kind: type.kind,
+    apiVersion: apiVersionOf(endpointShardType),
+    kind: endpointShardType.kind,
     metadata: {
       name: boundedName(slice.name),
       namespace,

@@ -9,7 +9,7 @@ import { type ServiceExportPolicy, serviceExportPolicyType } from '../../cluster
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
 import { verdictsName } from '../../clusterset/membership/membership.ts';
-import { memberLeaseName, memberRecordName } from '../../clusterset/rules/broker-layout.ts';
+import { memberRecordName } from '../../clusterset/rules/broker-layout.ts';
 import { parseRecordName } from '../../clusterset/rules/names.ts';
 import { type MeshExternalService, meshExternalServiceType } from '../../external/kinds/mesh-external-service.ts';
 import { type Federation, federationType } from '../../federation/kinds/federation.ts';
@@ -53,8 +53,6 @@ export interface MemberKinds {
 export interface BrokerKinds {
   readonly clusters: Cluster;
   readonly shards: ServiceShard;
-  readonly memberLeases: Lease;
-  /** In place of a member's Lease, in the layout AllNamespaces. */
   readonly heartbeats: Heartbeat;
   readonly records: ConfigMap;
   readonly federations: Federation;
@@ -94,7 +92,6 @@ export const brokerKinds: KindTable<BrokerKinds> = {
     keep: slim,
     indexes: { [byService]: ({ metadata }) => keyOfRecord(metadata.name) },
   },
-  memberLeases: { type: leaseType, fieldSelector: `metadata.name=${memberLeaseName}`, keep: slim },
   heartbeats: { type: heartbeatType, keep: slim },
   records: { type: configMapType, fieldSelector: `metadata.name=${memberRecordName}`, keep: slim },
   federations: { type: federationType, keep: slim },

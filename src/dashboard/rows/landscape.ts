@@ -51,7 +51,7 @@ export interface SetGround {
 export function setGroundOf(landscape: Landscape, viewpoint?: HomeWatch): SetGround | undefined {
   const watch = brokerOf(landscape);
   if (watch?.broker === undefined || watch.set === undefined) return undefined;
-  const { clusters, memberLeases, heartbeats, records } = watch.broker;
+  const { clusters, heartbeats, records } = watch.broker;
   const namespace = watch.set.metadata.name;
   const judges = viewpoint === undefined ? landscape.homes.filter((one) => one.isCurrent()) : [viewpoint];
   const verdicts = judges.map((one) => ({ id: idOf(one), of: verdictsOf(one) }));
@@ -67,7 +67,7 @@ export function setGroundOf(landscape: Landscape, viewpoint?: HomeWatch): SetGro
         id,
         cluster,
         record: record && readMemberRecord(record),
-        lease: heartbeats.get(`${own}/${memberLeaseName}`) ?? memberLeases.get(`${own}/${memberLeaseName}`),
+        lease: heartbeats.get(`${own}/${memberLeaseName}`),
         memory,
         verdict: memory?.verdict ?? ('alive' as const),
       };

@@ -5,7 +5,6 @@ import { isOverdue } from '../../clusterset/explain/cluster-status.ts';
 import { byKey } from '../../clusterset/explain/set-state.ts';
 import { restoreNoticed } from '../../clusterset/rules/leases/broker-restore.ts';
 import { homeAwayOf } from '../../clusterset/rules/leases/home-away.ts';
-import { holdingUpMove } from '../../clusterset/rules/leases/layout-readers.ts';
 import { conditionOf, formatTime } from '../../kube/objects/conditions.ts';
 import type { PartStatus } from '../../kube/objects/part-status.ts';
 import type { Checks, Found } from '../diagnosis.ts';
@@ -51,15 +50,6 @@ export const clusterSetChecks: Checks = {
       const message = `cluster ${id} found its lease at the broker older than it had left it`;
       return [{ subject: 'broker', message, since }];
     }),
-  PTL0206: (facts) => {
-    const state = needSet(facts)?.state;
-    if (state === undefined) return [];
-    const { layout } = state.policy;
-    return holdingUpMove(layout, state.members).map(({ id }) => ({
-      subject: `agent of cluster ${id}`,
-      message: `it does not read the layout ${layout} of the clusterset, and all others wait for it`,
-    }));
-  },
   PTL0207: (facts) =>
     (needSet(facts)?.state.members ?? []).flatMap(({ id, lease }) => {
       const away = homeAwayOf(lease);

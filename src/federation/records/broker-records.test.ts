@@ -5,12 +5,11 @@ import { silentLog } from '../../base/log.ts';
 import { FederationTable } from '../../catalog/federation/federation-table.ts';
 import { NameTable } from '../../catalog/names/name-table.ts';
 import { clusterType } from '../../clusterset/kinds/cluster.ts';
-import { clusterSetType, type RecordLayout } from '../../clusterset/kinds/cluster-set.ts';
+import { clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import { heartbeatType } from '../../clusterset/kinds/heartbeat.ts';
 import { serviceShardType } from '../../clusterset/kinds/service-shard.ts';
 import { memberLeaseName } from '../../clusterset/rules/broker-layout.ts';
 import { createClient } from '../../kube/client/client.ts';
-import { leaseType } from '../../kube/objects/lease.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { federationType } from '../kinds/federation.ts';
@@ -18,7 +17,7 @@ import { attachFederation } from './broker-records.ts';
 
 const key = '/myfederation/shop/web';
 
-async function setUp({ layout = 'PerMember' }: { readonly layout?: RecordLayout } = {}) {
+async function setUp() {
   const watches = new Set<string>();
   /** Kinds that the authority may not read. */
   const denied = new Set<string>();
@@ -46,15 +45,13 @@ async function setUp({ layout = 'PerMember' }: { readonly layout?: RecordLayout 
     ({ apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) }, ...rest }) as AnyObject;
   const portolan = 'portolan.dev/v1alpha1';
   await admin.create(namespaceType, object('v1', 'Namespace', undefined, 'prod'));
-  await admin.create(clusterSetType, object(portolan, 'ClusterSet', 'prod', 'prod', { spec: { layout } }));
-  const [beatType, beatVersion] =
-    layout === 'PerMember' ? [leaseType, 'coordination.k8s.io/v1'] : [heartbeatType, portolan];
+  await admin.create(clusterSetType, object(portolan, 'ClusterSet', 'prod', 'prod', { spec: {} }));
   const join = async (id: string, place: { zone: string; region: string }) => {
     const namespace = `prod-m-${id}`;
     await admin.create(namespaceType, object('v1', 'Namespace', undefined, namespace));
     await admin.create(clusterType, object(portolan, 'Cluster', 'prod', id, { spec: { namespace, ...place } }));
     const spec = { holderIdentity: id };
-    await admin.create(beatType, object(beatVersion, beatType.kind, namespace, memberLeaseName, { spec }));
+    await admin.create(heartbeatType, object(portolan, 'Heartbeat', namespace, memberLeaseName, { spec }));
   };
   const share = (id: string, n: number, more: object = {}) =>
     admin.create(
@@ -67,16 +64,14 @@ async function setUp({ layout = 'PerMember' }: { readonly layout?: RecordLayout 
           clusterIPs: [`10.0.0.${n}`],
           loadBalancer: [{ ip: `104.0.0.${n}` }],
           readyEndpoints: 1,
-          // As agents that have heartbeats publish it.
-          ...(layout === 'AllNamespaces' ? { endpointShards: 1 } : {}),
           ...more,
         },
       }),
     );
   const renew = async (id: string) => {
-    const lease = await admin.get(beatType, { namespace: `prod-m-${id}`, name: memberLeaseName });
+    const lease = await admin.get(heartbeatType, { namespace: `prod-m-${id}`, name: memberLeaseName });
     const spec = { holderIdentity: id, leaseDurationSeconds: 1 + Math.floor(sim.time.nowMs / 1000) };
-    await admin.update(beatType, { ...lease, spec } as AnyObject);
+    await admin.update(heartbeatType, { ...lease, spec } as AnyObject);
   };
   await admin.create(
     federationType,
@@ -103,13 +98,7 @@ async function setUp({ layout = 'PerMember' }: { readonly layout?: RecordLayout 
       .shardsOf(key)
       .filter(({ isReady }) => isReady)
       .map(({ cluster }) => cluster);
-  const move = (next: RecordLayout) =>
-    admin.patch(
-      clusterSetType,
-      { namespace: 'prod', name: 'prod' },
-      { kind: 'merge', body: { spec: { layout: next } } },
-    );
-  return { sim, broker, admin, table, attachment, healthy, renew, share, watches, denied, requests, move };
+  return { sim, broker, admin, table, attachment, healthy, renew, share, watches, denied, requests };
 }
 
 describe('federation attached to a broker', () => {
@@ -178,24 +167,22 @@ describe('federation attached to a broker', () => {
     attachment.stop();
   });
 
-  test.each(['PerMember', 'AllNamespaces'] as const)(
-    '%s, a member stops renewing while the other goes on -> left out after its lease time; renews -> back at once',
-    async (layout) => {
-      const { sim, healthy, attachment, renew } = await setUp({ layout });
-      for (let i = 0; i < 4; i++) {
-        await sim.time.advance(10_000);
-        await renew('west');
-      }
-      await sim.time.until(() => healthy().join() === 'west', { withinMs: 5000 });
-      await renew('east');
-      await sim.time.until(() => healthy().join() === 'east,west', { withinMs: 2000 });
-      attachment.stop();
-    },
-  );
+  test('a member stops renewing while the other goes on -> left out after its lease time; renews -> back at once', async () => {
+    const { sim, healthy, attachment, renew } = await setUp();
+    for (let i = 0; i < 4; i++) {
+      await sim.time.advance(10_000);
+      await renew('west');
+    }
+    await sim.time.until(() => healthy().join() === 'west', { withinMs: 5000 });
+    await renew('east');
+    await sim.time.until(() => healthy().join() === 'east,west', { withinMs: 2000 });
+    attachment.stop();
+  });
 
   test('records in all namespaces -> one watch for each kind, none for a member; a member added later is there too', async () => {
-    const { sim, admin, table, attachment, share, watches } = await setUp({ layout: 'AllNamespaces' });
+    const { sim, admin, table, attachment, share, watches, requests } = await setUp();
     await sim.time.advance(3_000);
+    expect(requests.filter((kind) => /endpoint/.test(kind))).toEqual([]);
     expect([...watches].sort()).toEqual(['clusters prod', 'federations prod', 'heartbeats ', 'serviceshards ']);
     const cluster = await admin.get(clusterType, { namespace: 'prod', name: 'west' });
     const metadata = { name: 'north', namespace: 'prod' };
@@ -207,20 +194,10 @@ describe('federation attached to a broker', () => {
     attachment.stop();
   });
 
-  test('the set moves to the layout per member -> shards and leases are read there, no endpoints', async () => {
-    const { sim, attachment, move, requests } = await setUp({ layout: 'AllNamespaces' });
-    await move('PerMember');
-    await sim.time.advance(5_000);
-    expect([...new Set(requests)].filter((kind) => /endpoint/.test(kind))).toEqual([]);
-    attachment.stop();
-  });
-
-  test('it moves and the authority lacks the rights, then it ends -> nothing is asked any more', async () => {
-    const { sim, attachment, move, denied, requests } = await setUp({ layout: 'AllNamespaces' });
-    for (const kind of ['serviceshards', 'leases']) denied.add(kind);
-    await move('PerMember');
-    await sim.time.advance(10_000);
-    await move('AllNamespaces');
+  test('the authority loses its rights, then it ends -> nothing is asked any more', async () => {
+    const { sim, broker, attachment, denied, requests } = await setUp();
+    for (const kind of ['serviceshards', 'heartbeats']) denied.add(kind);
+    sim.network.breakStreams({ server: broker.url });
     await sim.time.advance(10_000);
     attachment.stop();
     await sim.time.advance(10_000);

@@ -8,7 +8,7 @@ import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
 import { type Member, MemberFollower } from '../../clusterset/members/follower.ts';
-import { readMemberLease } from '../../clusterset/members/read-lease.ts';
+import { readHeartbeat } from '../../clusterset/members/read-heartbeat.ts';
 import { timesFor } from '../../clusterset/rules/leases/heartbeat-rate.ts';
 import { homeAwayOf } from '../../clusterset/rules/leases/home-away.ts';
 import { LeaseJudge, type LeaseTimes } from '../../clusterset/rules/leases/lease-judge.ts';
@@ -62,7 +62,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
       changed: (_id, member) => {
         for (const shard of member?.shards.values() ?? []) publish(member!, shard);
       },
-      lease: (id, next) => {
+      heartbeat: (id, next) => {
         if (next) see(id, next);
       },
       listed: () => checkSynced(),
@@ -140,11 +140,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
       // Not found is a response too; any other error means that the broker is unreachable.
       const ref = { namespace: clusterset, name: clusterset };
       const set = await getOrUndefined<ClusterSet>(broker, clusterSetType, ref);
-      const { layout } = readSetPolicy(set);
-      members.read(layout);
-      members.watchLeases(true);
-      checkSynced();
-      leaseTimes = timesOf(set, layout === 'AllNamespaces' ? members.all().length : 0);
+      leaseTimes = timesOf(set, members.all().length);
       followRanges(set);
       judge.ownRenewed(world.clock.monotonicMs());
       for (const id of judge.suspects()) await lookOnceMore(id);
@@ -160,7 +156,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   async function lookOnceMore(id: string): Promise<void> {
     const namespace = members.get(id)?.cluster.spec.namespace;
     if (namespace !== undefined) {
-      const lease = await readMemberLease(broker, namespace, { layout: members.reads, isMaybeOlder: true });
+      const lease = await readHeartbeat(broker, namespace);
       if (lease) see(id, lease);
     }
     judge.condemn(id);
@@ -169,6 +165,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
 
   federations.start();
   members.start();
+  members.watchHeartbeats(true);
   void federations.whenSynced().then(checkSynced);
   void probe();
   return {

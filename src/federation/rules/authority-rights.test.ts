@@ -22,12 +22,15 @@ describe('rights of an authority at the broker', () => {
     expect(secretsIn(rulesOf())).toEqual(['portolan-federation-authority.world']);
   });
 
-  test('everywhere -> it reads records and leases of members, writes nothing, and has no wildcard', () => {
+  test('everywhere -> it reads records and heartbeats of members, writes nothing, and has no wildcard', () => {
     const objects = rulesOf();
     expect(JSON.stringify(objects)).not.toContain('"*"');
-    const everywhere = objects.filter(
-      ({ resources }) => resources.includes('serviceshards') || resources.includes('leases'),
-    );
-    expect(everywhere.at(-1)?.verbs).toEqual(['get', 'list', 'watch']);
+    const everywhere = objects.filter(({ resources }) => resources.includes('serviceshards'));
+    expect(everywhere.map(({ resources, verbs }) => [resources, verbs])).toEqual([
+      [
+        ['serviceshards', 'heartbeats'],
+        ['get', 'list', 'watch'],
+      ],
+    ]);
   });
 });

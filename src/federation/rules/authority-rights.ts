@@ -1,6 +1,7 @@
 // The account of a federation's authority at the broker, and the rights that it uses there: it reads the shards of all members
 // and its Federation, writes the status of that, and reads the Secrets that the Federation names. Pure.
 
+import { memberLeaseName } from '../../clusterset/rules/broker-layout.ts';
 import { ticketRule } from '../../kube/objects/admin-ticket.ts';
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
@@ -56,10 +57,11 @@ export function authorityObjects(clusterset: string, federation: Federation): Ma
   ];
 }
 
-/** For all members, because namespaces come later. In the layout per member, and from older agents, Leases replace heartbeats. */
+/** For all members, because namespaces come later. */
 const memberRules: PolicyRule[] = [
   { apiGroups: [own], resources: ['serviceshards', 'heartbeats'], verbs: [...readVerbs] },
-  { ...leases, verbs: [...readVerbs] },
+  // For authorities of the release before, which also read the Lease of a member that seems dead.
+  { ...leases, resourceNames: [memberLeaseName], verbs: ['get'] },
   // It checks who asks it through the broker.
   ticketRule,
 ];

@@ -9,7 +9,7 @@ import { CommandError } from '../../cli/exit-codes.ts';
 import type { RotateFlags, RotationStep } from '../../cli/roles/api.ts';
 import { type Look, parseTimeout, waitIfAsked, waitUntil } from '../../cli/wait.ts';
 import type { CliDeps } from '../../cli/with-home.ts';
-import { readLease, readMembers } from '../../clusterset/explain/broker-state.ts';
+import { readHeartbeat, readMembers } from '../../clusterset/explain/broker-state.ts';
 import { listAll } from '../../clusterset/explain/set-state.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import { authorityFingerprints, trustsAll } from '../../clusterset/rules/leases/trusted-authorities.ts';
@@ -61,8 +61,7 @@ async function membersWithout(client: Client, wanted: readonly string[]): Promis
     for (const { id, cluster, record } of await readMembers(client, set.metadata.name)) {
       // One that was invited and has not joined gets them with its token.
       if (record === undefined) continue;
-      const lease = await readLease(client, { set, namespace: cluster.spec.namespace });
-      if (!trustsAll(lease, wanted)) lost.push(`cluster ${id}`);
+      if (!trustsAll(await readHeartbeat(client, cluster.spec.namespace), wanted)) lost.push(`cluster ${id}`);
     }
   }
   return lost;
