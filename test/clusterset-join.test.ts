@@ -76,7 +76,7 @@ describe('broker', () => {
     const printed = (await members.at(broker, `broker init --file ${file} --print`)).lines.join('\n');
     expect(printed).toMatch(/name: test\n {2}namespace: test\n(?: {2}.*\n)*spec:\n {2}endpoints: ClusterIP/);
     await expect(members.at(broker, `broker init --file ${file}`)).rejects.toThrow(
-      'members of clusterset prod read all namespaces',
+      'clusterset test: this broker serves clusterset prod, and a broker serves one',
     );
     await expect(members.at(broker, 'broker init --clusterset Prod')).rejects.toThrow('--clusterset "Prod": ');
     await expect(members.atBroker('init --clusterset-range 10.0.0/8')).rejects.toThrow(

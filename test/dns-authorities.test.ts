@@ -9,6 +9,7 @@ import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { clusterType } from '../src/clusterset/kinds/cluster.ts';
 import { clusterSetType } from '../src/clusterset/kinds/cluster-set.ts';
+import { heartbeatType } from '../src/clusterset/kinds/heartbeat.ts';
 import { serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
 import { memberLeaseName } from '../src/clusterset/rules/broker-layout.ts';
 import { askUdp } from '../src/dns/testing/edge/client.ts';
@@ -62,7 +63,8 @@ describeWith(['etcd'], 'two authorities on one etcd', () => {
     const namespace = `prod-m-${id}`;
     await client.create(namespaceType, object('v1', 'Namespace', undefined, namespace));
     await client.create(clusterType, object('portolan.dev/v1alpha1', 'Cluster', 'prod', id, { spec: { namespace } }));
-    await client.create(leaseType, object('coordination.k8s.io/v1', 'Lease', namespace, memberLeaseName, { spec: {} }));
+    const heartbeat = object('portolan.dev/v1alpha1', 'Heartbeat', namespace, memberLeaseName, { spec: {} });
+    await client.create(heartbeatType, heartbeat);
     await share(id, 'myservice', { clusterIPs: [`10.0.0.${n}`], loadBalancer: [{ ip: `104.32.64.${n}` }] });
   }
 
@@ -75,8 +77,8 @@ describeWith(['etcd'], 'two authorities on one etcd', () => {
     );
 
   async function renew(id: string): Promise<void> {
-    const lease = await client.get(leaseType, { namespace: `prod-m-${id}`, name: memberLeaseName });
-    await client.update(leaseType, { ...lease, spec: { holderIdentity: String(Math.random()) } } as AnyObject);
+    const lease = await client.get(heartbeatType, { namespace: `prod-m-${id}`, name: memberLeaseName });
+    await client.update(heartbeatType, { ...lease, spec: { holderIdentity: String(Math.random()) } } as AnyObject);
   }
 
   /** Addresses in all Leases of authorities, in order. */

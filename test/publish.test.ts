@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { type Cluster, clusterType } from '../src/clusterset/kinds/cluster.ts';
+import { heartbeatType } from '../src/clusterset/kinds/heartbeat.ts';
 import { serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
 import { memberLeaseName } from '../src/clusterset/rules/broker-layout.ts';
 import { type Federation, type FederationPublicDns, federationType } from '../src/federation/kinds/federation.ts';
@@ -18,7 +19,6 @@ import { type PublicService, wantedZone } from '../src/federation/public/wanted.
 import { type Client, createClient } from '../src/kube/client/client.ts';
 import { isConflict } from '../src/kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../src/kube/objects/config-map.ts';
-import { leaseType } from '../src/kube/objects/lease.ts';
 import { namespaceType } from '../src/kube/objects/namespace.ts';
 import type { AnyObject, ResourceType } from '../src/kube/objects/object.ts';
 import { secretType } from '../src/kube/objects/secret.ts';
@@ -315,7 +315,7 @@ describeWith(['named', 'dig'], 'a federation with a public domain on BIND', () =
     const namespace = `prod-m-${id}`;
     await make(namespaceType, undefined, namespace);
     await make(clusterType, 'prod', id, { spec: { namespace } });
-    await make(leaseType, namespace, memberLeaseName, { spec: {} });
+    await make(heartbeatType, namespace, memberLeaseName, { spec: {} });
     const spec = { type: 'ClusterSetIP', exportedAt: '2026-01-01T00:00:00Z', readyEndpoints: 1 };
     const addresses = { clusterIPs: ['10.0.3.64'], loadBalancer: [{ ip }] };
     await make(serviceShardType, namespace, 'myservice.myns', { spec: { ...spec, ...addresses } });

@@ -5,11 +5,12 @@ import { createRealHost } from '../../src/base/real/host.ts';
 import { createRealWorld } from '../../src/base/real/world.ts';
 import { brokerInit } from '../../src/cli/clusterset/broker-init.ts';
 import { clusterType } from '../../src/clusterset/kinds/cluster.ts';
+import { heartbeatType } from '../../src/clusterset/kinds/heartbeat.ts';
 import { type ServiceShard, serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
 import { memberRecord } from '../../src/clusterset/membership/member-record.ts';
 import { memberLeaseName, memberNamespace } from '../../src/clusterset/rules/broker-layout.ts';
 import type { Client } from '../../src/kube/client/client.ts';
-import { formatMicroTime, leaseType } from '../../src/kube/objects/lease.ts';
+import { formatMicroTime } from '../../src/kube/objects/lease.ts';
 import { manifest } from '../../src/kube/objects/manifest.ts';
 import { namespaceType } from '../../src/kube/objects/namespace.ts';
 
@@ -39,7 +40,7 @@ export async function fillBroker(client: Client, { clusters, services }: BenchSe
       manifest(clusterType, { name: id, namespace: clusterset }, { spec: { namespace, region, zone: `${region}-a` } }),
       memberRecord(namespace, record),
       manifest(
-        leaseType,
+        heartbeatType,
         { name: memberLeaseName, namespace },
         {
           spec: { holderIdentity: id, leaseDurationSeconds: 7_200, renewTime },

@@ -309,7 +309,7 @@ describe('growth', () => {
     let looks = 0;
     const set = new SimClusterSet({
       clusters: ids,
-      onRequest: (home, user, { namespace = '', resource }) => {
+      onRequest: (home, user, { namespace = '' }) => {
         if (home === 'broker' && user !== 'admin' && absent.includes(namespace)) looks += 1;
       },
     });

@@ -3,13 +3,13 @@
 import { describe, expect, test } from 'vitest';
 import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
 import { endpointShardType } from '../../src/clusterset/kinds/endpoint-shard.ts';
+import { heartbeatType } from '../../src/clusterset/kinds/heartbeat.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
 import { memberRecord } from '../../src/clusterset/membership/member-record.ts';
 import type { Client } from '../../src/kube/client/client.ts';
 import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
-import { leaseType } from '../../src/kube/objects/lease.ts';
 import { type Service, serviceType } from '../../src/kube/objects/service.ts';
 import { createNamespace, memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { conditionMessage, eventLines, exportLine, find, importLine, sliceLines } from '../look.ts';
@@ -333,13 +333,13 @@ describe('a lying member', () => {
       agents: ['east', 'west'],
     });
     const metadata = { namespace: memberNamespace('aaa'), name: 'portolan-agent' };
-    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata };
-    await as(set, 'aaa', (client) => client.create(leaseType, lease));
+    const heartbeat = { apiVersion: 'portolan.dev/v1alpha1', kind: 'Heartbeat', metadata };
+    await as(set, 'aaa', (client) => client.create(heartbeatType, heartbeat));
     await set.time.advance(4_000);
     await as(set, 'aaa', (client) => client.create(serviceImportType, invented('ghost.shop')));
     for (let turn = 0; turn < 6; turn += 1) {
-      const body = { spec: { leaseTransitions: turn } };
-      await as(set, 'aaa', (client) => client.patch(leaseType, metadata, { kind: 'merge', body }));
+      const body = { spec: { leaseDurationSeconds: 30 + turn } };
+      await as(set, 'aaa', (client) => client.patch(heartbeatType, metadata, { kind: 'merge', body }));
       await set.time.advance(10_000);
     }
     expect(await find(set.broker.admin, serviceImportType, `${setName}/ghost.shop`)).toBeUndefined();

@@ -11,6 +11,7 @@ import type { Clock } from '../base/world.ts';
 import { FederationTable } from '../catalog/federation/federation-table.ts';
 import { NameTable } from '../catalog/names/name-table.ts';
 import { clusterType } from '../clusterset/kinds/cluster.ts';
+import { heartbeatType } from '../clusterset/kinds/heartbeat.ts';
 import { serviceShardType } from '../clusterset/kinds/service-shard.ts';
 import { memberLeaseName } from '../clusterset/rules/broker-layout.ts';
 import type { StubZone, TrustConfig } from '../dns/config/config.ts';
@@ -20,7 +21,6 @@ import { AuthorityAsker } from '../dns/testing/authority.ts';
 import { type Federation, federationType } from '../federation/kinds/federation.ts';
 import type { DnsConnection } from '../federation/public/rfc2136.ts';
 import { createClient } from '../kube/client/client.ts';
-import { leaseType } from '../kube/objects/lease.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
 import type { AnyObject } from '../kube/objects/object.ts';
 import { secretType } from '../kube/objects/secret.ts';
@@ -64,7 +64,7 @@ async function setUp() {
     const resolver = endpoint === '' ? {} : { resolver: { endpoint } };
     await admin.create(clusterType, object(portolan, 'Cluster', 'prod', id, { spec: { namespace, ...resolver } }));
     const spec = { holderIdentity: id };
-    await admin.create(leaseType, object('coordination.k8s.io/v1', 'Lease', namespace, memberLeaseName, { spec }));
+    await admin.create(heartbeatType, object(portolan, 'Heartbeat', namespace, memberLeaseName, { spec }));
   }
 
   const share = (id: string, service: string) =>
