@@ -9,7 +9,7 @@ import { type ServiceImport, serviceImportType } from '../../src/clusterset/kind
 import { type ServiceShard, serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
 import { memberRecord } from '../../src/clusterset/membership/member-record.ts';
 import type { Client } from '../../src/kube/client/client.ts';
-import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
+import type { EndpointSlice } from '../../src/kube/objects/endpoint-slice.ts';
 import { type Service, serviceType } from '../../src/kube/objects/service.ts';
 import { createNamespace, memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { conditionMessage, eventLines, exportLine, find, importLine, sliceLines } from '../look.ts';
@@ -113,9 +113,9 @@ describe('a lying member', () => {
     // Addresses that the broker itself accepts, as Kubernetes would.
     const bad = ['100.100.100.200', '168.63.129.16', '127.0.0.1', '243.0.0.7', '192.168.7.7'];
     await as(set, 'mallory', (client) =>
-      client.create(endpointSliceType, {
-        apiVersion: 'discovery.k8s.io/v1',
-        kind: 'EndpointSlice',
+      client.create(endpointShardType, {
+        apiVersion: 'portolan.dev/v1alpha1',
+        kind: 'EndpointShard',
         metadata: {
           namespace: memberNamespace('mallory'),
           name: 'checkout-1',
