@@ -203,7 +203,7 @@ async function refuse(request: TokenRequest): Promise<ClusterSet> {
   const members = await readMembers(client, clusterset);
   const present = members.find((one) => one.id === id)?.cluster;
   const network = request.spec.network ?? networkOf(present);
-  if (network !== networkOf(present)) await refuseOlder(client, { set, members, network });
+  if (network !== networkOf(present)) await refuseOlder(client, { members, network });
   const others = knownRanges(set, members, { except: id, network });
   const problems = findOverlaps({ own, others, areServicesPublished: areServicesPublished(set) });
   if (problems.length > 0) throw new Error(`cluster ${id}: ${problems.join('; ')}; give other ranges`);

@@ -11,7 +11,6 @@ import {
   readClusterSet,
 } from '../../clusterset/explain/broker-state.ts';
 import type { Cluster, ClusterSpec } from '../../clusterset/kinds/cluster.ts';
-import type { ClusterSet } from '../../clusterset/kinds/cluster-set.ts';
 import { refusal } from '../../clusterset/rules/endpoint-address.ts';
 import { gatewayName, gatewayReportKeys, parseGateway } from '../../clusterset/rules/networks/gateway-report.ts';
 import { defaultNetwork } from '../../clusterset/rules/networks/networks.ts';
@@ -55,11 +54,7 @@ export function gatewaysObject(gateways: string): Manifest {
 /** Setting a network while an agent that knows none is in the set: it would dial addresses of another network. */
 export async function refuseOlder(
   client: Client,
-  {
-    set,
-    members,
-    network,
-  }: { readonly set: ClusterSet; readonly members: readonly KnownMember[]; readonly network: string },
+  { members, network }: { readonly members: readonly KnownMember[]; readonly network: string },
 ): Promise<void> {
   const older = await membersWithoutNetworks(client, members);
   if (older.length === 0) return;
@@ -100,7 +95,7 @@ export async function networkFor(
   const network = given.network ?? cluster.spec.network ?? record?.network ?? defaultNetwork;
   if (network !== networkOf(cluster)) {
     const set = await readClusterSet(client, clusterset);
-    await refuseOlder(client, { set, members, network });
+    await refuseOlder(client, { members, network });
     const others = knownRanges(set, members, { except: id, network });
     const own = memberRanges(member).filter(({ kind }) => kind !== 'allowed');
     const problems = findOverlaps({ own, others, areServicesPublished: areServicesPublished(set) });

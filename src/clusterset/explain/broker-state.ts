@@ -75,10 +75,7 @@ export function knownRanges(
 }
 
 /** Ids of members whose agents run and know no networks: with one of them, no cluster may be in a network of its own. */
-export async function membersWithoutNetworks(
-  client: Client,
-  members: readonly KnownMember[],
-): Promise<string[]> {
+export async function membersWithoutNetworks(client: Client, members: readonly KnownMember[]): Promise<string[]> {
   const leases = await Promise.all(members.map(({ cluster }) => readHeartbeat(client, cluster.spec.namespace)));
   return members.filter((_, index) => leases[index] !== undefined && !knowsNetworks(leases[index])).map(({ id }) => id);
 }
