@@ -83,7 +83,7 @@ function keepingServices(client: Client): Client {
 }
 
 /** Changes what is read of one kind. */
-export function mapRead(
+function mapRead(
   client: Client,
   type: ResourceType,
   change: (object: KubernetesObject) => KubernetesObject,

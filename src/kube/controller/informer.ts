@@ -18,7 +18,7 @@ import { type IndexFunctions, InformerStore, type StoredEntry } from './informer
 import { createReflector, type ReflectorState } from './reflector.ts';
 
 /** `next` is absent when the object is gone, `previous` when it is new. */
-export type InformerHandler<Kept> = (key: string, next: Kept | undefined, previous: Kept | undefined) => void;
+type InformerHandler<Kept> = (key: string, next: Kept | undefined, previous: Kept | undefined) => void;
 
 interface InformerStatus {
   readonly state: ReflectorState;
