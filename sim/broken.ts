@@ -83,11 +83,7 @@ function keepingServices(client: Client): Client {
 }
 
 /** Changes what is read of one kind. */
-function mapRead(
-  client: Client,
-  type: ResourceType,
-  change: (object: KubernetesObject) => KubernetesObject,
-): Client {
+function mapRead(client: Client, type: ResourceType, change: (object: KubernetesObject) => KubernetesObject): Client {
   const mapPage = <T extends KubernetesObject>(page: { items: T[] }) => ({
     ...page,
     items: page.items.map((item) => change(item) as T),
