@@ -78,7 +78,12 @@ const forbidden = 403;
 /** The fields that an export can refer to. */
 function keepService({ apiVersion, kind, metadata, spec }: Service): Service {
   const { name, namespace, labels, annotations, resourceVersion, uid } = metadata;
-  const ports = spec?.ports?.map(({ port, protocol, appProtocol }) => ({ port, protocol, appProtocol }));
+  const ports = spec?.ports?.map(({ name: own, port, protocol, appProtocol }) => ({
+    name: own,
+    port,
+    protocol,
+    appProtocol,
+  }));
   return {
     apiVersion,
     kind,

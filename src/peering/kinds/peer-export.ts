@@ -3,7 +3,8 @@
 import type { LabelSelector } from '../../kube/objects/label-selector.ts';
 import { selectsLabels } from '../../kube/objects/label-selector.ts';
 import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
-import type { Service } from '../../kube/objects/service.ts';
+import type { Service, ServicePort } from '../../kube/objects/service.ts';
+import { isTcp } from './imported-service.ts';
 import type { SharedEndpoint, SharedService } from './shared-service.ts';
 
 export const peerExportType: ResourceType = {
@@ -22,6 +23,8 @@ export interface PeerExport extends KubernetesObject {
 export interface PeerExportSpec {
   services?: string[];
   serviceSelector?: LabelSelector;
+  /** Name or number of the port that peers reach; the first over TCP if absent. */
+  port?: string;
   peers: string[];
   fqdn?: string;
   serviceId?: string;
@@ -63,7 +66,21 @@ export function exportsService({ spec }: PeerExport, service: Service): boolean 
   return spec.serviceSelector !== undefined && selectsLabels(spec.serviceSelector, service.metadata.labels ?? {});
 }
 
-export function sharedServiceOf({ spec }: PeerExport, service: Service, mesh: MeshDefaults): SharedService {
+/** The port that peers reach: a service has one SNI, and TLS uses TCP. */
+export function sharedPort({ spec }: PeerExport, service: Service): ServicePort | undefined {
+  const ports = (service.spec?.ports ?? []).filter(isTcp);
+  if (spec.port === undefined) return ports[0];
+  return ports.find(({ name }) => name === spec.port) ?? ports.find(({ port }) => String(port) === spec.port);
+}
+
+/** Empty if the service has the port that the export names. */
+export function missingPort(peerExport: PeerExport, service: Service): string {
+  const { port } = peerExport.spec;
+  return port === undefined || sharedPort(peerExport, service) ? '' : `it has no port ${port} that goes over TCP`;
+}
+
+export function sharedServiceOf(peerExport: PeerExport, service: Service, mesh: MeshDefaults): SharedService {
+  const { spec } = peerExport;
   const { name, namespace = '', annotations = {} } = service.metadata;
   const values: Record<string, string> = {
     service: name,
@@ -80,7 +97,7 @@ export function sharedServiceOf({ spec }: PeerExport, service: Service, mesh: Me
     fqdn,
     id: spec.serviceId === undefined ? fqdn : fillIn(spec.serviceId, values),
     san: fillIn(spec.san ?? defaultSan, values),
-    protocols: spec.protocols ?? protocolsOf(service),
+    protocols: spec.protocols ?? protocolsOf(peerExport, service),
     endpoints: spec.ingress ?? mesh.ingress,
   };
 }
@@ -106,7 +123,8 @@ function labelsOf(spec: PeerExportSpec, service: Service): Record<string, string
 }
 
 // A port without appProtocol says at least how it is carried.
-function protocolsOf(service: Service): string[] {
-  const ports = service.spec?.ports ?? [];
+function protocolsOf(peerExport: PeerExport, service: Service): string[] {
+  const named = peerExport.spec.port === undefined ? undefined : sharedPort(peerExport, service);
+  const ports = named === undefined ? (service.spec?.ports ?? []) : [named];
   return [...new Set(ports.map((port) => port.appProtocol ?? (port.protocol ?? 'TCP').toLowerCase()))];
 }

@@ -73,6 +73,21 @@ test('export: a service of other clusters, by its import -> offered; a Service h
   expect(offered()).toEqual(['late.shop.mesh.us.example']);
 });
 
+test('export: a port by name -> its protocol; a port that the service has not -> not offered, with the reason', () => {
+  const ports = [
+    { name: 'http', port: 80, appProtocol: 'http' },
+    { name: 'sql', port: 5432, appProtocol: 'mysql' },
+  ];
+  putService('db', {}, { ports } as Service['spec']);
+  putExport('some', { services: ['db'], port: 'sql' });
+  expect(Array.from(catalog.offeredTo('acme'), ({ protocols }) => protocols)).toEqual([['mysql']]);
+  putExport('some', { services: ['db'], port: 'none' });
+  expect(offered()).toEqual([]);
+  expect(Array.from(catalog.sharesOf('shop/some'), ({ wrong }) => wrong)).toEqual([
+    'it has no port none that goes over TCP',
+  ]);
+});
+
 test('export: by selector -> follows the labels of services that come, change and go', () => {
   putExport('gold', { serviceSelector: { matchLabels: { tier: 'gold' } } });
   putService('a', { labels: { tier: 'gold' } });

@@ -3,7 +3,13 @@
 
 import { isSameJson } from '../../base/json.ts';
 import type { Service } from '../../kube/objects/service.ts';
-import { exportsService, type MeshDefaults, type PeerExport, sharedServiceOf } from '../kinds/peer-export.ts';
+import {
+  exportsService,
+  type MeshDefaults,
+  missingPort,
+  type PeerExport,
+  sharedServiceOf,
+} from '../kinds/peer-export.ts';
 import { type SharedService, validateSharedService } from '../kinds/shared-service.ts';
 import type { Offer } from '../session/messages.ts';
 import type { OwnerView } from '../session/owner-session.ts';
@@ -165,7 +171,8 @@ export class OwnerCatalog {
   #shareOf(exportKey: string, peerExport: PeerExport, service: Service): Share {
     const shared = sharedServiceOf(peerExport, service, this.#options.mesh);
     const { creationTimestamp: createdAt = '' } = peerExport.metadata;
-    return { exportKey, createdAt, peers: peerExport.spec.peers, service: shared, wrong: whatIsWrongWith(shared) };
+    const wrong = missingPort(peerExport, service) || whatIsWrongWith(shared);
+    return { exportKey, createdAt, peers: peerExport.spec.peers, service: shared, wrong };
   }
 
   #indexPeers(key: string, before: readonly string[], after: readonly string[]): void {

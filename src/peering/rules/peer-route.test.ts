@@ -107,6 +107,27 @@ test('routes: the clusterset knows the port by another name -> found by its numb
   expect(backends(81)).toEqual([]);
 });
 
+test('routes: exports that name other ports of a service -> a route for each; one SNI for two ports -> the older keeps it', () => {
+  const ports = [
+    { name: 'http', port: 80 },
+    { name: 'admin', port: 90 },
+    { name: 'dns', port: 53, protocol: 'UDP' as const },
+  ];
+  const admin = (spec: Partial<PeerExportSpec>) =>
+    peerExport('admin', '2026-01-02T00:00:00Z', { services: ['db'], fqdn: 'admin.{service}.east.example', ...spec });
+  const facts = (spec: Partial<PeerExportSpec>) =>
+    plan({ exports: [one, admin(spec)], services: [service('db', ports)] });
+  const lines = (spec: Partial<PeerExportSpec>) => facts(spec).routes.map(({ sni, port }) => `${sni} ${port}`);
+  expect(lines({ port: 'admin' })).toEqual(['admin.db.east.example 90', 'db.shop.east.example 80']);
+  expect(lines({ port: '90' })).toEqual(lines({ port: 'admin' }));
+  for (const port of ['dns', '53', 'none']) {
+    expect(lines({ port })).toEqual(['db.shop.east.example 80']);
+    expect(facts({ port }).leftOut[0]?.why).toBe(`it has no port ${port} that goes over TCP`);
+  }
+  const clash = facts({ port: 'admin', fqdn: '{service}.{namespace}.east.example' });
+  expect([clash.routes.length, clash.leftOut[0]?.why]).toEqual([1, expect.stringContaining('which is older')]);
+});
+
 test('routes: slices whose lists are missing -> a route without the backends that they do not have', () => {
   const bare = { ...slice('db'), endpoints: undefined } as unknown as EndpointSlice;
   const noPorts = { ...slice('db'), ports: undefined } as unknown as EndpointSlice;

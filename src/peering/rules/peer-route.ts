@@ -9,9 +9,16 @@ import {
   serviceNameLabel,
 } from '../../kube/objects/endpoint-slice.ts';
 import type { Service, ServicePort } from '../../kube/objects/service.ts';
-import { importedPortName, isTcp } from '../kinds/imported-service.ts';
+import { importedPortName } from '../kinds/imported-service.ts';
 import type { Peer } from '../kinds/peer.ts';
-import { exportsService, type MeshDefaults, type PeerExport, sharedServiceOf } from '../kinds/peer-export.ts';
+import {
+  exportsService,
+  type MeshDefaults,
+  missingPort,
+  type PeerExport,
+  sharedPort,
+  sharedServiceOf,
+} from '../kinds/peer-export.ts';
 import { type SharedEndpoint, validateSharedService } from '../kinds/shared-service.ts';
 
 export interface RouteFacts {
@@ -86,8 +93,8 @@ function routeOf(
   const shared = sharedServiceOf(peerExport, service, mesh);
   const wrong = validateSharedService(shared, anyName);
   if (wrong.length > 0) return { why: wrong.map(({ field, message }) => `${field}: ${message}`).join('; ') };
-  const port = service.spec?.ports?.find(isTcp);
-  if (port === undefined) return { why: 'it has no port that goes over TCP' };
+  const port = sharedPort(peerExport, service);
+  if (port === undefined) return { why: missingPort(peerExport, service) || 'it has no port that goes over TCP' };
   const { id, sni = id, san, protocols } = shared;
   const route = {
     sni: sni.toLowerCase(),
@@ -146,7 +153,8 @@ function clientsOf(peerExport: PeerExport, peers: ReadonlyMap<string, Peer>) {
 
 // An ingress sees the SNI and nothing else: it cannot lead two peers to two places under one.
 function whyNotBeside(present: IngressRoute | undefined, route: IngressRoute): string {
-  if (present === undefined || present.service === route.service) return '';
+  const isSame = present?.service === route.service && present.port === route.port;
+  if (present === undefined || isSame) return '';
   return `SNI ${route.sni} leads to Service ${present.service} by PeerExport ${present.exportedBy}, which is older`;
 }
 

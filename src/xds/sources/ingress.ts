@@ -5,13 +5,14 @@ import { createInformer, type Informer } from '../../kube/controller/informer.ts
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import type { Secret } from '../../kube/objects/secret.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
-import { importedPortName, isTcp } from '../../peering/kinds/imported-service.ts';
+import { importedPortName } from '../../peering/kinds/imported-service.ts';
 import { type Peer, peerType } from '../../peering/kinds/peer.ts';
 import {
   exportsService,
   type MeshDefaults,
   type PeerExport,
   peerExportType,
+  sharedPort,
   sharedServiceOf,
 } from '../../peering/kinds/peer-export.ts';
 import {
@@ -178,7 +179,7 @@ function routesOf(exports: Informer<PeerExport>, { services, imports }: Selectab
     const isElsewhere = ({ metadata }: Service) => services.get(`${namespace}/${metadata.name}`) === undefined;
     const elsewhere = imports.inNamespace(namespace).filter(isElsewhere);
     for (const service of [...services.byIndex('namespace', namespace), ...elsewhere]) {
-      const port = service.spec?.ports?.find(isTcp);
+      const port = sharedPort(each, service);
       if (port === undefined || !exportsService(each, service)) continue;
       const { id, san } = sharedServiceOf(each, service, mesh);
       routes.push({
