@@ -64,8 +64,25 @@ describeWith(['envoy'], 'demo with Envoy', () => {
     expect(acme.out).not.toMatch(/PTL060/);
   });
 
+  test('demo: the ingress of acme is killed -> told on both sides within 20 s, the commands that look included', async () => {
+    const [ingress] = idsNaming(`${directory}/acme/`);
+    process.kill(Number(ingress), 'SIGKILL');
+    const killedMs = Date.now();
+    const at = (home: string, ...args: string[]) =>
+      runPortolan([...args, '--kubeconfig', `${directory}/${home}/admin.kubeconfig`]);
+    const isTold = async () => [
+      (await at('west', 'peer', 'services')).out.includes('IngressAway'),
+      (await at('acme', 'peer', 'list')).out.includes('IngressAway'),
+    ];
+    await expect.poll(isTold, { timeout: 30_000, interval: 200 }).toEqual([true, true]);
+    // The commands that look take their time too.
+    expect(Date.now() - killedMs).toBeLessThan(20_000);
+    expect((await at('west', 'doctor')).out).toMatch(/PTL0605 error .*IngressAway/);
+    expect((await at('acme', 'doctor')).out).toMatch(/PTL0606 error .*IngressAway/);
+  });
+
   test('demo: Ctrl-C -> the Envoys end too', async () => {
-    expect(processesNaming(directory)).toBe(3);
+    expect(processesNaming(directory)).toBe(2);
     const ended = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
     child.kill('SIGINT');
     expect(await ended).toBe(0);
@@ -75,6 +92,10 @@ describeWith(['envoy'], 'demo with Envoy', () => {
 
 /** The demo itself and its Envoys, by the folder in their command lines. */
 function processesNaming(text: string): number {
+  return idsNaming(text).length;
+}
+
+function idsNaming(text: string): string[] {
   const commandOf = (id: string) => {
     try {
       return readFileSync(`/proc/${id}/cmdline`, 'utf8');
@@ -82,5 +103,5 @@ function processesNaming(text: string): number {
       return '';
     }
   };
-  return readdirSync('/proc').filter((id) => /^\d+$/.test(id) && commandOf(id).includes(text)).length;
+  return readdirSync('/proc').filter((id) => /^\d+$/.test(id) && commandOf(id).includes(text));
 }
