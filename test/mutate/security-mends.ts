@@ -739,8 +739,8 @@ export const mends: readonly Mend[] = [
     title:
       'xds bootstrap with another token -> none: of another account, of no Pod, for the API server, of a Pod that is gone',
     file: 'src/xds/identity/proxy-token.ts',
-    was: 'if (role === undefined) return',
-    became: "if (role === undefined && pod === '') return",
+    was: 'const role = rolesOfAccounts.get(account);',
+    became: "const role = rolesOfAccounts.get(account) ?? 'sidecar';",
   },
   {
     test: 'sim/scenarios/growth.test.ts',

@@ -51,7 +51,7 @@ async function judge(copy: string, mend: Mend): Promise<Verdict> {
   if (without === undefined) return 'not applied';
   writeFileSync(path, without);
   try {
-    if (isOfProgram(mend.test)) build(copy);
+    if (isOfProgram(mend.test) && !canBuild(copy)) return 'not run';
     const [outcome] = await runNamedTests(copy, mend.test, [mend.title], { isWholeFile: isInSequence(mend.test) });
     return outcome === 'failed' ? 'red' : outcome === 'passed' ? 'GREEN' : 'not run';
   } finally {
@@ -67,6 +67,16 @@ function isInSequence(test: string): boolean {
 /** Tests of the compiled program. */
 function isOfProgram(test: string): boolean {
   return test.startsWith('test/');
+}
+
+/** A mend whose absence the compiler notices needs another text. */
+function canBuild(copy: string): boolean {
+  try {
+    build(copy);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function build(copy: string): void {
