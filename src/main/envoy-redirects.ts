@@ -26,6 +26,8 @@ export interface EnvoyRedirectsOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly home: Client;
+  /** Whether connections to peers' services alone are redirected: rules of external services need an Envoy with a user of its own. */
+  readonly arePeersOnly?: boolean;
   /** Id of the cluster; the one that it joined with if absent. */
   readonly cluster?: string;
   readonly onChange: (redirects: readonly Redirect[]) => void;
@@ -53,7 +55,8 @@ export function followEnvoyRedirects(options: EnvoyRedirectsOptions): { stop(): 
       clusterset: propertyOf(clusterSetProperty) ?? defaultClusterset,
       cluster: options.cluster ?? propertyOf(clusterIdProperty) ?? '',
     };
-    const rules = [...services.values()].flatMap((object) => redirectedRules(object, place));
+    const external = options.arePeersOnly ? [] : [...services.values()];
+    const rules = external.flatMap((object) => redirectedRules(object, place));
     onChange([...redirectsOf(tablesOf(rules), defaultOutboundPorts), ...[...peers.values()].flat()]);
   }
 

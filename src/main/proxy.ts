@@ -10,7 +10,7 @@ import { healthPort } from '../clusterset/rules/networks/listener-ports.ts';
 import type { Client } from '../kube/client/client.ts';
 import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
 import { partAnnotations } from '../kube/objects/part-lease.ts';
-import { redirectsAnnotation } from '../kube/objects/reports/data-plane.ts';
+import { type Redirected, redirectsAnnotation } from '../kube/objects/reports/data-plane.ts';
 import { attachProxy } from '../proxy/attach.ts';
 import type { Identify } from '../proxy/connectivity/prober.ts';
 import { NearSide } from '../proxy/near-side.ts';
@@ -36,6 +36,8 @@ export interface ProxyOptions {
   /** Whether the ranges are those of the clusterset, as the home has them, in place of those of the view. */
   readonly learnsRanges?: boolean;
   readonly redirects?: readonly Redirect[];
+  /** The connections that it is told to redirect. */
+  readonly redirected?: Redirected;
   /** The user of the Envoy that redirected connections go to. */
   readonly envoyUid?: number;
   /** How often the kernel's rules are compared with the plan; 0 never. */
@@ -120,7 +122,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
     renewMs: options.leaseRenewMs,
     extras: () => ({
       'portolan.dev/not-ready': notReady().slice(0, 500),
-      ...(isRedirecting ? { [redirectsAnnotation]: 'envoy' } : {}),
+      ...(isRedirecting ? { [redirectsAnnotation]: (options.redirected ?? 'envoy') satisfies Redirected } : {}),
       ...unreachedAnnotations(nearSide.unreached()),
     }),
   });

@@ -36,6 +36,8 @@ export interface UpEnvoyOptions {
   readonly role?: EnvoyRole;
   /** The only address that it listens on, beside those of peers' services; with it, nothing is redirected to it. */
   readonly boundTo?: string;
+  /** Where an ingress listens. */
+  readonly ingressPort?: number;
   /** Where connections to external services arrive. */
   readonly outbound?: OutboundPorts;
   /** Plugins of external services; the built-in ones when absent. */
@@ -68,8 +70,13 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
     ...{ world, log, metrics, home, cluster, namespace: systemNamespace },
     listen: { host: loopback, port: 0 },
     hosts: [],
-    socket: { path: join(directory, 'xds.sock'), mode: 0o660 },
-    ports: { virtual: virtualPort, ingress: ingressPort, ...(options.outbound && { outbound: options.outbound }) },
+    // For gRPC clients of this machine.
+    ...(options.role === 'ingress' ? {} : { socket: { path: join(directory, 'xds.sock'), mode: 0o660 } }),
+    ports: {
+      virtual: virtualPort,
+      ingress: options.ingressPort ?? ingressPort,
+      ...(options.outbound && { outbound: options.outbound }),
+    },
     boundTo: options.boundTo,
     lookUp: createSystemLookUp(),
     own: { ranges: [], hosts: ownAddresses() },

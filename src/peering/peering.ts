@@ -261,7 +261,10 @@ class PeeringParts implements Peering {
   #followReach(): void {
     const { client, world, log, namespace, ingressProbe } = this.#options;
     const onChange = () => this.#reachChanged();
-    const planes = watchDataPlane({ client, world, log, namespace, roles: ['sidecar', 'ingress'], onChange });
+    const planes = watchDataPlane({
+      ...{ client, world, log, namespace, onChange },
+      ...{ roles: ['sidecar', 'ingress'], needed: 'peers' },
+    });
     this.#planes = planes;
     this.#stops.push(() => planes.stop());
     if (ingressProbe === undefined) return;

@@ -7,7 +7,13 @@ import type { Timer, World } from '../../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { type Lease, leaseType } from '../objects/lease.ts';
 import { partLabel } from '../objects/part-lease.ts';
-import { type DataPlane, dataPlaneOf, type EnvoyRole, notCarriedBy } from '../objects/reports/data-plane.ts';
+import {
+  type DataPlane,
+  dataPlaneOf,
+  type EnvoyRole,
+  notCarriedBy,
+  type Redirected,
+} from '../objects/reports/data-plane.ts';
 import { createInformer } from './informer.ts';
 
 export interface DataPlaneWatchOptions {
@@ -16,6 +22,8 @@ export interface DataPlaneWatchOptions {
   readonly log: Log;
   readonly namespace: string;
   readonly roles: readonly EnvoyRole[];
+  /** The connections in question. */
+  readonly needed?: Redirected;
   readonly onChange: () => void;
 }
 
@@ -63,7 +71,7 @@ export function watchDataPlane(options: DataPlaneWatchOptions): DataPlaneWatch {
   }
 
   function judge(role: EnvoyRole): boolean {
-    const now = dataPlaneOf([...leases.values()], role, world.clock.wallMs());
+    const now = dataPlaneOf([...leases.values()], role, world.clock.wallMs(), options.needed);
     const before = planes.get(role);
     const nowMs = world.clock.monotonicMs();
     if (isCarried(before) && !isCarried(now)) {

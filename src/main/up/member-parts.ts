@@ -1,5 +1,5 @@
 // The parts of `portolan up` that depend on the id of the cluster in its clusterset: the resolver, and the proxy, which has
-// nothing to route before the cluster has joined. They start again when the cluster joins, leaves or gets another id.
+// nothing to route before the cluster has joined, unless an Envoy carries connections to peers' services. They start again when the cluster joins, leaves or gets another id.
 
 import { Parts } from '../../base/parts.ts';
 import { MembershipCopy } from '../../clusterset/agent/membership-copy.ts';
@@ -50,9 +50,10 @@ export function followMembership(options: MemberPartsOptions): MemberParts {
     parts.add('resolver', () => resolver.stop());
     // Clients were given this port.
     dns = { ...dns, port: resolver.port, mayMove: false };
-    if (membership === undefined || options.proxy === 'off') return;
+    const isMember = membership !== undefined;
+    if (options.proxy === 'off' || !(isMember || options.hasEnvoy)) return;
     // The ranges come from the broker, which may be away: names are answered meanwhile.
-    const starting = startUpProxy({ ...place, mode: options.proxy, signal: ending.signal });
+    const starting = startUpProxy({ ...place, isMember, mode: options.proxy, signal: ending.signal });
     starting.catch((error: unknown) => {
       if (!ending.signal.aborted) options.onFailed(error);
     });

@@ -20,6 +20,8 @@ export interface MemberPartsOptions {
   readonly dns: UpDns;
   readonly stub: UpStub | undefined;
   readonly proxy: UpProxyMode;
+  /** Whether an Envoy runs beside it, which carries the connections to peers' services. */
+  readonly hasEnvoy: boolean;
   /** One line of progress. */
   readonly say: (part: string, text: string) => void;
   /** A part could not be started again: the process ends. */

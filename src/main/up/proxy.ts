@@ -15,8 +15,10 @@ import type { Client } from '../../kube/client/client.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { identifyByConntrack } from '../../proxy/connectivity/prober.ts';
+import type { Redirect } from '../../proxy/nft/redirects.ts';
 import { modeProblem, rangesAtHome } from '../../proxy/ranges.ts';
 import { emptyViewInput } from '../../proxy/view.ts';
+import { followEnvoyRedirects } from '../envoy-redirects.ts';
 import { type ProxyRole, startProxy } from '../proxy.ts';
 import { startProxyAdmin } from '../proxy-admin.ts';
 
@@ -29,6 +31,10 @@ export interface UpProxyOptions {
   readonly region: string;
   readonly zone: string;
   readonly mode: UpProxyMode;
+  /** Otherwise it has no addresses of a clusterset. */
+  readonly isMember: boolean;
+  /** Whether connections to peers' services go to the Envoy beside it. */
+  readonly hasEnvoy: boolean;
   readonly say: (part: string, text: string) => void;
   /** Aborted when it is no longer wanted. */
   readonly signal: AbortSignal;
@@ -40,18 +46,20 @@ const verifyMs = 600_000;
 /** Undefined if clusterset addresses cannot be routed here, which is said. */
 export async function startUpProxy(options: UpProxyOptions): Promise<{ stop(): Promise<void> } | undefined> {
   const { home, host, say } = options;
-  const { ranges, zone } = await whenKnown(options);
+  const { ranges, zone } = options.isMember ? await whenKnown(options) : { ranges: [], zone: readDnsOptions({}).zone };
   const metrics = createPartMetrics('proxy');
   const proxy = await startInSomeMode(options, ranges, metrics);
   if (proxy === undefined) return undefined;
   try {
     await proxy.role.whenServing();
+    const redirects = options.hasEnvoy && proxy.mode === 'nftables' ? redirectPeers(options, proxy.role) : undefined;
     const identify = proxy.role.identify ?? identifyByConntrack(host);
     const listen = { host: '127.0.0.1', port: 0 };
     const zoneNow = async () => (await readOptions(home))?.zone ?? zone;
     const admin = await startProxyAdmin({ listen, metrics, proxy: proxy.role, identify, zone: zoneNow });
     say('proxy', `${proxy.mode}, admin ${admin.url}`);
     const stop = async () => {
+      redirects?.stop();
       await admin.close();
       await proxy.role.stop();
     };
@@ -60,6 +68,11 @@ export async function startUpProxy(options: UpProxyOptions): Promise<{ stop(): P
     await proxy.role.stop();
     throw error;
   }
+}
+
+function redirectPeers({ world, log, home, id }: UpProxyOptions, role: ProxyRole): { stop(): void } {
+  const onChange = (redirects: readonly Redirect[]) => role.setRedirects(redirects);
+  return followEnvoyRedirects({ world, log, home, cluster: id, arePeersOnly: true, onChange });
 }
 
 async function startInSomeMode(
@@ -71,17 +84,19 @@ async function startInSomeMode(
   const place = { cluster: id, ...(zone === '' ? {} : { zone }), ...(region === '' ? {} : { region }) };
   const start = async (mode: 'nftables' | 'userspace') => {
     const view = { ...emptyViewInput, ...place, ranges };
-    const more = { metrics, node: hostname(), verifyMs, learnsRanges: true };
+    const more = { metrics, node: hostname(), verifyMs, learnsRanges: true, redirected: 'peers' as const };
     return { mode, role: await startProxy({ ...options, ...more, mode, view }) };
   };
   if (options.mode === 'userspace' || options.mode === 'nftables') return start(options.mode);
-  if (modeProblem(ranges, 'userspace') === undefined) return start('userspace');
+  if (ranges.length > 0 && modeProblem(ranges, 'userspace') === undefined) return start('userspace');
   try {
     return await start('nftables');
   } catch (error) {
+    const what = options.isMember ? 'clusterset addresses' : "addresses of peers' services";
+    const other = options.isMember ? ', or give the clusterset a range in 127.0.0.0/8' : '';
     options.say(
       'proxy',
-      `off, clusterset addresses are not routed on this machine: nftables cannot be used (${errorText(error)}); run as root, or give the clusterset a range in 127.0.0.0/8`,
+      `off, ${what} are not routed on this machine: nftables cannot be used (${errorText(error)}); run as root${other}`,
     );
     return undefined;
   }

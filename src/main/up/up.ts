@@ -1,7 +1,7 @@
 // The process of `portolan up`: from flags to one cluster's whole set, and its end. All parts live in this process, so that
 // they stop together; a part that fails ends the process with an error, and what runs the process starts it again.
 
-import { resolve } from 'node:path';
+import { join as joinPath, resolve } from 'node:path';
 import type { Log } from '../../base/log.ts';
 import { formatHostPort } from '../../base/net/host-port.ts';
 import type { Parts } from '../../base/parts.ts';
@@ -25,6 +25,7 @@ import { ownAddresses, ownZones } from '../ground/own-names.ts';
 import { type Home, homeNameOf, startHome } from '../home.ts';
 import { processLog, untilStopped, withParts } from '../process.ts';
 import { readSnapshotKey } from '../snapshot/key-file.ts';
+import type { UpEnvoyOptions } from '../up-envoy.ts';
 import { keptListen } from './kept-port.ts';
 import { followMembership } from './member-parts.ts';
 import { startPage } from './page.ts';
@@ -87,7 +88,8 @@ async function startAll(hands: Hands, config: UpConfig, flags: UpFlags): Promise
   say('agent', `admin ${agent.url}`);
   const name = flags.name ?? homeNameOf(directory);
   const { region, zone, dns, stub, proxy } = config;
-  const member = { ...hands, home: client, name, region, zone, dns, stub, proxy, onFailed: hands.fail };
+  const hasEnvoy = flags.envoy !== undefined && config.peering !== undefined;
+  const member = { ...hands, home: client, name, region, zone, dns, stub, proxy, hasEnvoy, onFailed: hands.fail };
   const members = followMembership(member);
   parts.add('resolver and proxy', () => members.stop());
   await members.whenStarted();
@@ -97,7 +99,8 @@ async function startAll(hands: Hands, config: UpConfig, flags: UpFlags): Promise
     parts.add('dashboard', () => page.stop());
     say('page', page.link);
   }
-  if (flags.envoy !== undefined) await startEnvoy(hands, client, flags.envoy === true ? '' : flags.envoy);
+  if (flags.envoy !== undefined)
+    await startEnvoys(hands, client, { program: flags.envoy === true ? '' : flags.envoy, config });
   return home;
 }
 
@@ -140,17 +143,31 @@ async function startPeering(
   say('peering', `${role.advertised}, trust domain ${trustDomain}, admin ${admin.url}`);
 }
 
-async function startEnvoy({ world, log, parts, directory, say, fail }: Hands, home: Client, program: string) {
+/** One for connections that go out, and one for those of peers that come in where there is an ingress. */
+async function startEnvoys(
+  { world, log, parts, directory, say, fail }: Hands,
+  home: Client,
+  { program, config }: { readonly program: string; readonly config: UpConfig },
+): Promise<void> {
   const { startUpEnvoy } = await import('../up-envoy.ts');
-  const envoy = await startUpEnvoy({ world, log, home, directory, program, onEnded: fail });
-  parts.add('envoy', () => envoy.stop());
-  await envoy.whenConnected();
-  say('envoy', `configured by ${resolve(directory, 'envoy.json')}, admin ${envoy.admin}`);
-  say('envoy', notRedirected);
+  const start = async (name: string, own: Pick<UpEnvoyOptions, 'directory' | 'role' | 'ingressPort'>) => {
+    const envoy = await startUpEnvoy({ world, log, home, program, onEnded: fail, ...own });
+    parts.add(name, () => envoy.stop());
+    await envoy.whenConnected();
+    say(name, `configured by ${resolve(own.directory, 'envoy.json')}, admin ${envoy.admin}`);
+  };
+  await start('envoy', { directory });
+  say('envoy', config.peering === undefined ? notRedirected : onlyPeers);
+  const [ingress] = config.peering?.ingress ?? [];
+  if (ingress === undefined) return;
+  const own = joinPath(directory, 'ingress');
+  await start('ingress', { directory: own, role: 'ingress', ingressPort: ingress.port });
 }
 
-const notRedirected =
-  'names of external services and of peers resolve, and connections to them are not redirected to it yet: run it as a user of its own and start portolan proxy --envoy --envoy-uid UID as root (docs/guides/envoy.md); their condition says NotRedirected until then';
+const howToRedirect =
+  'are not redirected to it yet: run it as a user of its own and start portolan proxy --envoy --envoy-uid UID as root (docs/guides/envoy.md); their condition says NotRedirected until then';
+const notRedirected = `names of external services and of peers resolve, and connections to them ${howToRedirect}`;
+const onlyPeers = `names of external services resolve, and connections to them ${howToRedirect}`;
 
 function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::';

@@ -19,6 +19,7 @@ function lease(part: string, annotations: Record<string, string> = {}, ageMs = 5
 const xds = (report: unknown, ageMs?: number) =>
   lease('xds', { [programmedAnnotation]: JSON.stringify(report) }, ageMs);
 const redirecting = lease('proxy', { [redirectsAnnotation]: 'envoy' });
+const redirectingPeers = lease('proxy', { [redirectsAnnotation]: 'peers' });
 
 test.each<[string, readonly Lease[], object]>([
   ['nothing runs', [], { kind: 'none', hasServer: false }],
@@ -71,4 +72,10 @@ test('data plane: an ingress -> counts by itself, nothing is redirected to it', 
   const plane = dataPlaneOf([xds({ ingress: { proxies: 1, since } })], 'ingress', nowMs);
   expect(plane).toEqual({ kind: 'programmed', proxies: 1, since, isRedirected: true });
   expect(notCarriedBy(plane)).toBeUndefined();
+});
+
+test('a proxy that redirects connections to peers alone -> counts for peers, and not for external services', () => {
+  const leases = [xds({ sidecar: { proxies: 1, since } }), redirectingPeers];
+  expect(dataPlaneOf(leases, 'sidecar', nowMs, 'peers')).toMatchObject({ isRedirected: true });
+  expect(dataPlaneOf(leases, 'sidecar', nowMs)).toMatchObject({ isRedirected: false });
 });

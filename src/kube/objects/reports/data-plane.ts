@@ -10,6 +10,8 @@ import { isForgotten, partLabel, partState } from '../part-lease.ts';
 export const programmedAnnotation = 'portolan.dev/xds-programmed';
 /** In the Lease of a node proxy that redirects connections to the Envoy of its node. */
 export const redirectsAnnotation = 'portolan.dev/redirects';
+/** Its values: all connections that need an Envoy, or those to peers' services alone. */
+export type Redirected = 'envoy' | 'peers';
 
 export type EnvoyRole = 'sidecar' | 'ingress';
 
@@ -38,7 +40,13 @@ export function formatProgrammed(report: ProgrammedByRole): string {
   return JSON.stringify(report);
 }
 
-export function dataPlaneOf(leases: readonly Lease[], role: EnvoyRole, nowMs: number): DataPlane {
+/** `needed` are the connections in question: a proxy that redirects all of them redirects those of peers too. */
+export function dataPlaneOf(
+  leases: readonly Lease[],
+  role: EnvoyRole,
+  nowMs: number,
+  needed: Redirected = 'envoy',
+): DataPlane {
   const known = leases.filter((lease) => !isForgotten(lease, nowMs));
   const servers = known.filter((lease) => partOf(lease) === 'xds');
   const live = servers.filter((lease) => partState(lease, nowMs).kind === 'reported');
@@ -52,7 +60,7 @@ export function dataPlaneOf(leases: readonly Lease[], role: EnvoyRole, nowMs: nu
     isRedirected:
       role === 'ingress' ||
       reports.some(({ isBound }) => isBound === true) ||
-      known.some((lease) => redirects(lease, nowMs)),
+      known.some((lease) => redirects(lease, nowMs, needed)),
   };
 }
 
@@ -70,9 +78,11 @@ function programmedIn({ metadata }: Lease, role: EnvoyRole): ProgrammedProxies |
   }
 }
 
-function redirects(lease: Lease, nowMs: number): boolean {
+function redirects(lease: Lease, nowMs: number, needed: Redirected): boolean {
   const says = lease.metadata.annotations?.[redirectsAnnotation];
-  return partOf(lease) === 'proxy' && says === 'envoy' && partState(lease, nowMs).kind === 'reported';
+  return (
+    partOf(lease) === 'proxy' && (says === 'envoy' || says === needed) && partState(lease, nowMs).kind === 'reported'
+  );
 }
 
 function partOf({ metadata }: Lease): string {
