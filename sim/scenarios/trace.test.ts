@@ -104,6 +104,14 @@ describe('trace', () => {
     expect(found).toMatchObject({ isWhole: true, exitCode: 8 });
   });
 
+  test('trace: a service whose name differs by a letter -> the one that was meant is named', async () => {
+    const scene = await open();
+    const typed = scene.set.time.settle(typeAt(scene.desk, 'trace shop/chekout'));
+    await expect(typed).rejects.toThrow(
+      'trace shop/chekout: no cluster exports it; run portolan export shop/chekout where it runs; did you mean shop/checkout?',
+    );
+  });
+
   test('trace: a kubeconfig was given and its home does not answer -> unchecked for that reason, not as if none was given', async () => {
     const scene = await open();
     scene.set.home('east').kill();

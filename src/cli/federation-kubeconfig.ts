@@ -3,6 +3,7 @@
 
 import type { Command } from 'commander';
 import type { HttpAccess } from '../base/http.ts';
+import { formatMoment } from '../base/text/elapsed.ts';
 import { yaml } from '../base/yaml.ts';
 import { readClusterSet } from '../clusterset/explain/broker-state.ts';
 import { type Federation, federationType } from '../federation/kinds/federation.ts';
@@ -59,7 +60,9 @@ Example:
       const server = flags.server === undefined ? access.server : checkedServer(flags.server);
       warnIfLoopback(deps, server);
       // The output is the kubeconfig alone.
-      deps.warn?.(`note: start the authority before ${expiresAt}, the end of this token; it renews it`);
+      deps.warn?.(
+        `note: this token ends ${formatMoment(Date.parse(expiresAt), deps.world.clock.wallMs())}; start the authority before that, which renews it`,
+      );
       deps.print(
         yaml()
           .stringify(kubeconfigOf({ ...access, server }, { name, token }))

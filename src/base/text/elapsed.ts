@@ -16,6 +16,16 @@ export function formatElapsed(elapsedMs: number): string {
   return seconds < 8 * year ? pair(seconds, [year, 'y'], [day, 'd']) : `${Math.floor(seconds / year)}y`;
 }
 
+/** A moment for people: `in 24h (2026-05-02T10:00:00Z)`, `3d ago (…)`. */
+export function formatMoment(atMs: number, nowMs: number): string {
+  if (Number.isNaN(atMs)) return 'at an unknown time';
+  const stamp = new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z');
+  // What was given a day a moment ago still has a day.
+  return atMs > nowMs
+    ? `in ${formatElapsed(1000 * Math.ceil((atMs - nowMs) / 1000))} (${stamp})`
+    : `${formatElapsed(nowMs - atMs)} ago (${stamp})`;
+}
+
 type Unit = readonly [size: number, name: string];
 
 function pair(seconds: number, [bigSize, big]: Unit, [smallSize, small]: Unit): string {

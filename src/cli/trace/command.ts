@@ -6,6 +6,7 @@ import { findMembership, requireMembership } from '../../clusterset/explain/cons
 import { type Client, createClient } from '../../kube/client/client.ts';
 import { findHome, type HomeAccess } from '../../kube/client/kubeconfig.ts';
 import { CommandError, describeError, exitCodes, notFoundError } from '../exit-codes.ts';
+import { didYouMean, knownServices } from '../suggest.ts';
 import { formatOutput, formatTable, outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
 import { addHomesOptions, type ClusterSetDeps, type HomesFlags, homesOf, parseServiceRef } from '../with-home.ts';
@@ -69,10 +70,12 @@ async function trace(deps: ClusterSetDeps, ref: string, flags: TraceFlags) {
     const { homes, unread } = await membersAmong(clients, accesses);
     const from = flags.from ?? homes[0]!.membership.clusterId;
     const facts = await readTrace({ world, homes, service, from, unread });
-    if (facts.exporters.length === 0)
+    if (facts.exporters.length === 0) {
+      const near = didYouMean(facts.service, await knownServices(homes[0]!.client));
       throw notFoundError(
-        `trace ${facts.service}: no cluster exports it; run portolan export ${facts.service} where it runs`,
+        `trace ${facts.service}: no cluster exports it; run portolan export ${facts.service} where it runs${near}`,
       );
+    }
     return { service: facts.service, from, steps: traceSteps(facts) };
   } finally {
     for (const client of clients) client.close();

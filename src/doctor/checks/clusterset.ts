@@ -1,6 +1,6 @@
 // Checks of membership: broker, agents, leases, credentials, lag. Pure.
 
-import { formatElapsed } from '../../base/text/elapsed.ts';
+import { formatElapsed, formatMoment } from '../../base/text/elapsed.ts';
 import { isOverdue } from '../../clusterset/explain/cluster-status.ts';
 import { byKey } from '../../clusterset/explain/set-state.ts';
 import { restoreNoticed } from '../../clusterset/rules/leases/broker-restore.ts';
@@ -38,9 +38,9 @@ export const clusterSetChecks: Checks = {
     const issuedMs = Date.parse(membership.tokenIssuedAt);
     const endMs = Date.parse(membership.tokenExpiresAt);
     if (Number.isNaN(issuedMs) || Number.isNaN(endMs)) return [];
-    if (endMs <= facts.nowMs) return [{ subject, message: `they expired ${membership.tokenExpiresAt}` }];
+    if (endMs <= facts.nowMs) return [{ subject, message: `they expired ${formatMoment(endMs, facts.nowMs)}` }];
     if (facts.nowMs - issuedMs < lateShare * (endMs - issuedMs)) return [];
-    const message = `they end ${membership.tokenExpiresAt} and were not renewed`;
+    const message = `they end ${formatMoment(endMs, facts.nowMs)} and were not renewed`;
     return [{ subject, message, severity: 'warning' }];
   },
   PTL0205: (facts) =>

@@ -1,8 +1,7 @@
 // Checks of the home itself: reachable, writable, readable, its clock, certificates and versions. Pure.
 
-import { formatElapsed } from '../../base/text/elapsed.ts';
+import { formatElapsed, formatMoment } from '../../base/text/elapsed.ts';
 import { certificateFacts } from '../../base/x509/certificates.ts';
-import { formatTime } from '../../kube/objects/conditions.ts';
 import { splitPem } from '../../peering/kinds/peer.ts';
 import type { Checks, Found } from '../diagnosis.ts';
 import { type CertificateFacts, type ClusterFacts, need } from '../facts.ts';
@@ -84,7 +83,7 @@ function certificates(
 ): Found[] {
   return need(all).flatMap((one) =>
     livesOf(one).flatMap((life) =>
-      isMeant(life, nowMs) ? [{ subject: one.subject, message: `it ${verb} ${formatTime(life.endMs)}` }] : [],
+      isMeant(life, nowMs) ? [{ subject: one.subject, message: `it ${verb} ${formatMoment(life.endMs, nowMs)}` }] : [],
     ),
   );
 }

@@ -20,7 +20,7 @@ test('health: Synced with a recent sign of life -> healthy; an old one, or none 
   expect(sideHealth({ state: 'Synced', lastContact: at(600) }, nowMs)).toEqual({
     isHealthy: false,
     isSilent: true,
-    text: 'silent for 600 s, was Synced then',
+    text: 'silent for 10m, was Synced then',
   });
   expect(sideHealth({ state: 'Synced' }, nowMs).isHealthy).toBe(false);
   expect(sideHealth(undefined, nowMs).isHealthy).toBe(false);

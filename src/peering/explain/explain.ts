@@ -1,5 +1,6 @@
 // Explains peers: the state of a peer, and the differences between owner and consumer. Pure.
 
+import { formatElapsed } from '../../base/text/elapsed.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import type { Condition } from '../../kube/objects/object.ts';
 import {
@@ -35,7 +36,7 @@ export function sideHealth(side: PeerSideStatus | undefined, nowMs: number): Sid
     return {
       isHealthy: false,
       isSilent: true,
-      text: `silent for ${Math.round(ageMs / 1000)} s, was ${side.state} then${reason}`,
+      text: `silent for ${formatElapsed(ageMs)}, was ${side.state} then${reason}`,
     };
   return { isHealthy: side.state === 'Synced', text: `${side.state}${reason}` };
 }
