@@ -139,6 +139,8 @@ describe('an import with clusters in other networks', () => {
     await giveGateway(set, 'east', '203.0.113.7:15443');
     await settle();
     const desk = await openDesk(set, 'west');
+    const traced = await set.time.settle(typeAt(desk, `trace ${key}`));
+    expect(traced.join('\n')).not.toMatch(/0 ready, 2 at the broker/);
     const status = await set.time.settle(typeAt(desk, 'status'));
     expect(status.filter((line) => line.startsWith('network:'))).toEqual([
       'network: cluster east is in network aws, reached from other networks through 203.0.113.7:15443',

@@ -10,6 +10,7 @@ import type { MembershipRecord } from '../../clusterset/membership/membership.ts
 import { clusterSetDnsName } from '../../clusterset/rules/clusterset-dns.ts';
 import type { LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
 import { type ClusterLocation, readLocality } from '../../clusterset/rules/locality.ts';
+import { isOffered } from '../../clusterset/rules/networks/remote-endpoint.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
@@ -78,7 +79,7 @@ function clusterStatus(id: string, { imports, slices, memory, place }: ClusterKn
     problem: undefined,
     renewedAgoMs: undefined,
     services: imports.filter((one) => clustersOf(one).includes(id)).length,
-    readyEndpoints: endpoints.filter(({ conditions }) => conditions?.ready !== false).length,
+    readyEndpoints: endpoints.filter(isOffered).length,
     draining: [],
   };
 }

@@ -10,6 +10,7 @@ import type { MembershipRecord } from '../../clusterset/membership/membership.ts
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
 import { whyNotTrusted } from '../../clusterset/rules/leases/lease-memory.ts';
 import { recordName, type ServiceKey } from '../../clusterset/rules/names.ts';
+import { isOffered } from '../../clusterset/rules/networks/remote-endpoint.ts';
 import type { Explanation } from '../../dns/explain/explanation.ts';
 import type { Read } from '../../doctor/facts.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
@@ -147,9 +148,7 @@ function exportMark({ metadata, status }: ServiceExport) {
 const changeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time';
 
 function sliceMark(slices: readonly EndpointSlice[]): Mark & { ready: number } {
-  const ready = slices
-    .flatMap(({ endpoints }) => endpoints ?? [])
-    .filter(({ conditions }) => conditions?.ready !== false).length;
+  const ready = slices.flatMap(({ endpoints }) => endpoints ?? []).filter(isOffered).length;
   const times = slices.map(
     ({ metadata }) => metadata.annotations?.[changeAnnotation] ?? metadata.creationTimestamp ?? '',
   );

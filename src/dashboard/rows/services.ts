@@ -5,6 +5,7 @@ import { foresee } from '../../clusterset/explain/foresee.ts';
 import { brokerFacts, type SetState } from '../../clusterset/explain/set-state.ts';
 import type { ServiceExport } from '../../clusterset/kinds/service-export.ts';
 import { offeredEndpoints, standing } from '../../clusterset/rules/leases/staleness.ts';
+import { isOffered } from '../../clusterset/rules/networks/remote-endpoint.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
@@ -131,7 +132,7 @@ function readyIn({ member }: HomeWatch, key: string, source: string | undefined)
   return slices
     .filter(({ metadata }) => metadata.labels?.[sourceClusterLabel] === source)
     .flatMap(({ endpoints }) => endpoints ?? [])
-    .filter(({ conditions }) => conditions?.ready !== false).length;
+    .filter(isOffered).length;
 }
 
 function standingOf(exporters: readonly ExporterCell[], conflicts: number): Pick<ServiceRow, 'standing' | 'says'> {

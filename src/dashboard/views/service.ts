@@ -3,9 +3,10 @@
 
 import { explainService, NotExported } from '../../clusterset/explain/explain-service.ts';
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
+import { isOffered, remoteFamily } from '../../clusterset/rules/networks/remote-endpoint.ts';
 import { readSetPolicy } from '../../clusterset/rules/set-policy.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
-import { type EndpointSlice, isReady, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
+import { type EndpointSlice, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import type { Condition } from '../../kube/objects/object.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
 import { byService } from '../homes/kinds.ts';
@@ -97,12 +98,12 @@ function endpointsOf({ metadata, endpoints, ports }: EndpointSlice, own: string)
   return endpoints.map((endpoint) => {
     const { conditions, addresses = [], zone = '' } = endpoint;
     const isLeaving = conditions?.terminating === true;
-    const says = isLeaving ? 'leaving' : isReady(endpoint) ? 'ready' : 'not ready';
+    const says = isLeaving ? 'leaving' : isOffered(endpoint) ? 'ready' : 'not ready';
     return {
-      address: addresses.join(', '),
+      address: remoteFamily(addresses[0]) === undefined ? addresses.join(', ') : 'in another network',
       port,
       cluster,
-      standing: isReady(endpoint) && !isLeaving ? 'ok' : 'failed',
+      standing: isOffered(endpoint) && !isLeaving ? 'ok' : 'failed',
       says,
       zone,
       sinceMs: timeOf(metadata.creationTimestamp),

@@ -17,6 +17,12 @@ export function remoteFamily(address: unknown): 'IPv4' | 'IPv6' | undefined {
   return address === names.IPv6 ? 'IPv6' : undefined;
 }
 
+/** Whether new connections may go to an endpoint of an import, by whichever way. */
+export function isOffered(endpoint: Endpoint): boolean {
+  if (remoteFamily(endpoint.addresses?.[0]) !== undefined) return isServingRemotely(endpoint);
+  return endpoint.conditions?.ready !== false;
+}
+
 export function isServingRemotely({ conditions }: Endpoint): boolean {
   return conditions?.serving === true;
 }
