@@ -16,6 +16,7 @@ import type { PlacementProblems } from '../controllers/placement-problems.ts';
 import { createPlacementStatusController } from '../controllers/placement-status.ts';
 import { createPolicyController } from '../controllers/policies/exports-by-policy.ts';
 import { createRoutes } from '../controllers/policies/routes.ts';
+import { createPublishingTurns } from '../controllers/publishing-turns.ts';
 import { createScribeController, viewKey } from '../controllers/scribe.ts';
 import type { AgentContext } from '../copies/context.ts';
 import {
@@ -28,6 +29,7 @@ import {
   servicesByNamespace,
 } from '../copies/home-copies.ts';
 import type { LegacyRecords } from '../copies/legacy-records.ts';
+import { Publications } from '../copies/publications.ts';
 import type { ClusterProperty } from '../kinds/cluster-property.ts';
 import type { FederatedService } from '../kinds/federated-service.ts';
 import type { ServiceExportPolicy } from '../kinds/service-export-policy.ts';
@@ -76,12 +78,11 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
     queues.run(name, runController({ world, log, metrics, name, sources: [gate, ...sources], reconcile, concurrency }));
   };
 
-  const exporting = createExportController({ context, onPublication: (key) => queues.add(['conditions'], [key]) });
-  const conditions = createConditionsController({
-    context,
-    publication: exporting.publication,
-    onOrder: exporting.noteOrder,
-  });
+  const publications = new Publications();
+  publications.onChange((key) => queues.add(['conditions'], [key]));
+  const turns = createPublishingTurns(context);
+  const exporting = createExportController({ context, publications, turns });
+  const conditions = createConditionsController({ context, publications, turns });
   const routes = createRoutes(context, importPolicies);
   const importing = createImportController(context, options.allocator, routes);
   const policing = createPolicyController(context, policies);

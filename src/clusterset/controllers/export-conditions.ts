@@ -6,20 +6,21 @@ import { isNotFound } from '../../kube/objects/api-error.ts';
 import { conditionOf, formatTime, withConditions } from '../../kube/objects/conditions.ts';
 import type { Condition } from '../../kube/objects/object.ts';
 import type { AgentContext } from '../copies/context.ts';
+import type { Publications } from '../copies/publications.ts';
 import { countedRecords } from '../copies/standings.ts';
 import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
-import { exportConditions, judgeService, type Publication } from '../rules/export-conditions.ts';
+import { exportConditions, judgeService } from '../rules/export-conditions.ts';
 import { inPrecedence, type MergeWithConflicts, mergeShards } from '../rules/merge/merge.ts';
 import { parseServiceKey } from '../rules/names.ts';
+import type { PublishingTurns } from './publishing-turns.ts';
 
 export interface ConditionsOptions {
   readonly context: AgentContext;
-  readonly publication: (key: string) => Publication | undefined;
-  /** Told the clusters that export a service, oldest first. */
-  readonly onOrder: (key: string, clusters: readonly string[]) => Promise<void>;
+  readonly publications: Pick<Publications, 'get'>;
+  readonly turns: Pick<PublishingTurns, 'note'>;
 }
 
-export function createConditionsController({ context, publication, onOrder }: ConditionsOptions) {
+export function createConditionsController({ context, publications, turns }: ConditionsOptions) {
   const { copies, membership, home, world } = context;
   /** The cluster whose export decided, when a service was last reconciled. */
   const deciders = new Map<string, string>();
@@ -31,7 +32,7 @@ export function createConditionsController({ context, publication, onOrder }: Co
       return undefined;
     }
     // Not looked at since we started: whatever the conditions say is better than what we know.
-    const published = publication(key);
+    const published = publications.get(key);
     if (published === undefined) return undefined;
     const merge = await mergeOf(key);
     const wanted = exportConditions({
@@ -51,7 +52,7 @@ export function createConditionsController({ context, publication, onOrder }: Co
 
   async function mergeOf(key: string): Promise<MergeWithConflicts | undefined> {
     const shards = countedRecords(context, parseServiceKey(key), { withLegacy: true }).map(({ shard }) => shard);
-    await onOrder(
+    await turns.note(
       key,
       inPrecedence(shards).map(({ cluster }) => cluster),
     );

@@ -14,6 +14,7 @@ import type { Service } from '../../kube/objects/service.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { slicesByService } from '../copies/home-copies.ts';
 import type { Member } from '../copies/members.ts';
+import type { Publications } from '../copies/publications.ts';
 import { endpointShardType } from '../kinds/endpoint-shard.ts';
 import type { ServiceExport } from '../kinds/service-export.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
@@ -26,17 +27,13 @@ import { createSlicePlanner, type PublishedSlice, planSlices, type SlicePlan } f
 import { localAddresses } from '../rules/shard-addresses.ts';
 import { planShard, publishedRecord, shardAddresses } from '../rules/shard-record.ts';
 import { bringSlice } from './bring-slice.ts';
-import { createPublishingTurns } from './publishing-turns.ts';
+import type { PublishingTurns } from './publishing-turns.ts';
 
 /** Writes for one service to one home. */
 const writes = { atOnceMax: 8 };
 
 export interface ExportController {
   reconcile(key: string): Promise<WorkResult | undefined>;
-  /** How far publishing the export has come; undefined if it has not been looked at. */
-  publication(key: string): Publication | undefined;
-  /** Told the clusters that export the service, oldest first, whenever they are known. */
-  noteOrder(key: string, clusters: readonly string[]): Promise<void>;
 }
 
 interface ExportFacts {
@@ -47,22 +44,20 @@ interface ExportFacts {
 
 export interface ExportControllerOptions {
   readonly context: AgentContext;
-  /** Told when what `publication` says of a key has changed. */
-  readonly onPublication: (key: string) => void;
+  readonly publications: Publications;
+  readonly turns: PublishingTurns;
 }
 
-export function createExportController({ context, onPublication }: ExportControllerOptions): ExportController {
-  const publications = new Map<string, Publication>();
+export function createExportController({ context, publications, turns }: ExportControllerOptions): ExportController {
   /** A copy from the broker that was found to be as wanted, and what was wanted then. */
   const inSync = new WeakMap<EndpointSlice, PublishedSlice>();
   const planSource = createSlicePlanner();
-  const turns = createPublishingTurns(context);
   const { broker, copies, membership } = context;
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     const self = context.members.get(membership.clusterId);
     if (self === undefined) {
-      setPublication(key, {
+      publications.set(key, {
         kind: 'pending',
         message: `cluster ${membership.clusterId} is not a member of the clusterset`,
       });
@@ -72,13 +67,16 @@ export function createExportController({ context, onPublication }: ExportControl
     const service = copies.services.get(key);
     if (serviceExport === undefined || service === undefined || judgeService(service, key).kind === 'invalid') {
       await withdraw(key, self);
-      setPublication(key, serviceExport === undefined ? undefined : { kind: 'pending', message: 'nothing to publish' });
+      publications.set(
+        key,
+        serviceExport === undefined ? undefined : { kind: 'pending', message: 'nothing to publish' },
+      );
       return undefined;
     }
     const obstacle = obstacleTo(key, self, service);
     if (obstacle === undefined) return publish(key, { self, service, serviceExport });
     await withdraw(key, self);
-    setPublication(key, obstacle);
+    publications.set(key, obstacle);
     return undefined;
   }
 
@@ -112,7 +110,7 @@ export function createExportController({ context, onPublication }: ExportControl
     } catch (error) {
       // Our copy was behind: the next attempt plans from a fresh one.
       if (isConflict(error) || (isNotFound(error) && hasRecords(key, facts.self))) throw error;
-      setPublication(key, failureOf(error));
+      publications.set(key, failureOf(error));
       // No failure of ours: soon over, and not to be waited for longer and longer.
       if (isQuotaUncounted(error)) return { requeueAfterMs: quotaCountedMs };
       throw error;
@@ -121,7 +119,7 @@ export function createExportController({ context, onPublication }: ExportControl
     const { notes: leftOut } = shardAddresses(facts.service, context.ownAddresses().rules);
     const all = [...context.ownAddresses().notes, ...notes, ...plan.notes, ...leftOut];
     const { readyCount, refused } = plan;
-    setPublication(key, { kind: 'published', notes: all, exportTo, readyCount, refused });
+    publications.set(key, { kind: 'published', notes: all, exportTo, readyCount, refused });
     return undefined;
   }
 
@@ -195,15 +193,7 @@ export function createExportController({ context, onPublication }: ExportControl
     return self.shards.isLost(name) ? undefined : self.shards.get(name);
   }
 
-  function setPublication(key: string, publication: Publication | undefined): void {
-    const before = publications.get(key);
-    if (JSON.stringify(before) === JSON.stringify(publication)) return;
-    if (publication === undefined) publications.delete(key);
-    else publications.set(key, publication);
-    onPublication(key);
-  }
-
-  return { reconcile, publication: (key) => publications.get(key), noteOrder: turns.note };
+  return { reconcile };
 }
 
 const quotaCountedMs = 2000;
