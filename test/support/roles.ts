@@ -15,8 +15,12 @@ export interface RoleProcess {
 }
 
 /** Resolves when it has printed that line. */
-export function startRole(args: readonly string[], printed: RegExp = /^admin http\S+$/m): Promise<RoleProcess> {
-  const child = spawn(portolan, [...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+export function startRole(
+  args: readonly string[],
+  printed: RegExp = /^admin http\S+$/m,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<RoleProcess> {
+  const child = spawn(portolan, [...args], { stdio: ['ignore', 'pipe', 'pipe'], env });
   let out = '';
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (log += chunk));

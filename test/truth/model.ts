@@ -1,0 +1,148 @@
+// Compares answers with what was done: a fault that lasts must be told in time, and every line must have a cause. Pure; times are
+// milliseconds of one monotonic clock.
+
+import { type Asker, expectedOf, explains, hides } from './expectations.ts';
+import { type Fault, nameOf } from './faults.ts';
+
+/** One answer of one asker. A line is a code and its subject, or a state that is not fine. */
+export interface Answer {
+  readonly asker: Asker;
+  readonly askedMs: number;
+  readonly answeredMs: number;
+  readonly says: readonly string[];
+}
+
+/** A fault that was made. It is there for sure from `madeMs` to `mendingMs`, and perhaps from `beganMs` to `mendedMs`. */
+export interface MadeFault {
+  readonly fault: Fault;
+  readonly beganMs: number;
+  readonly madeMs: number;
+  /** Infinity while it lasts. */
+  mendingMs: number;
+  mendedMs: number;
+}
+
+export interface Violation {
+  readonly kind: 'false fine' | 'false alarm' | 'missing' | 'no answer';
+  readonly asker: Asker;
+  readonly atMs: number;
+  readonly text: string;
+}
+
+export interface Bounds {
+  /** A fault that has lasted so long must be told. */
+  readonly toldMsMax: number;
+  /** A fault that has been mended for so long explains nothing any more. */
+  readonly goneMsMax: number;
+}
+
+export const bounds: Bounds = { toldMsMax: 15_000, goneMsMax: 30_000 };
+
+interface Telling {
+  readonly made: MadeFault;
+  /** When each asker was first asked after the fault and told it, since it was made. */
+  readonly toldMs: Map<Asker, number>;
+  /** Until when each asker told it, since it was mended. */
+  readonly goneMs: Map<Asker, number>;
+}
+
+export class Model {
+  readonly #bounds: Bounds;
+  /** Lines of each asker while nothing is wrong, which have to stay. */
+  readonly #usual = new Map<Asker, ReadonlySet<string>>();
+  readonly #tellings: Telling[] = [];
+  readonly violations: Violation[] = [];
+
+  constructor(limits: Bounds = bounds) {
+    this.#bounds = limits;
+  }
+
+  /** What it says now is true and stays so. */
+  learn(asker: Asker, says: readonly string[]): void {
+    this.#usual.set(asker, new Set(says));
+  }
+
+  begin(made: MadeFault): void {
+    this.#tellings.push({ made, toldMs: new Map(), goneMs: new Map() });
+  }
+
+  get tellings(): readonly Telling[] {
+    return this.#tellings;
+  }
+
+  /** Whether an answer is as usual. */
+  isUsual({ asker, says }: Answer): boolean {
+    const usual = this.#usual.get(asker);
+    return usual !== undefined && usual.size === new Set(says).size && says.every((line) => usual.has(line));
+  }
+
+  /** Returns what is wrong with the answer, and keeps it. */
+  judge(answer: Answer): readonly Violation[] {
+    const found = [...this.#falseFines(answer), ...this.#falseAlarms(answer), ...this.#missing(answer)];
+    if (answer.answeredMs - answer.askedMs > this.#bounds.toldMsMax)
+      found.push({
+        ...{ kind: 'no answer' as const, asker: answer.asker, atMs: answer.askedMs },
+        text: `it took ${seconds(answer.answeredMs - answer.askedMs)} to answer`,
+      });
+    this.violations.push(...found);
+    return found;
+  }
+
+  #falseFines({ asker, askedMs, answeredMs, says }: Answer): Violation[] {
+    return this.#tellings.flatMap((telling) => {
+      const { made, toldMs, goneMs } = telling;
+      const expected = expectedOf(made.fault).filter(({ by }) => by.test(asker));
+      if (expected.length === 0 || answeredMs < made.madeMs) return [];
+      const usual = this.#usual.get(asker);
+      const isTold = expected.some(({ line }) => says.some((one) => !usual?.has(one) && line.test(one)));
+      if (askedMs >= made.mendedMs) {
+        if (isTold) goneMs.set(asker, askedMs - made.mendedMs);
+        return [];
+      }
+      if (isTold && !toldMs.has(asker)) toldMs.set(asker, Math.max(0, askedMs - made.madeMs));
+      if (isTold || answeredMs > made.mendingMs) return [];
+      const ageMs = askedMs - this.#visibleSinceMs(made, asker);
+      if (ageMs <= this.#bounds.toldMsMax) return [];
+      const text = `${nameOf(made.fault)} for ${seconds(ageMs)}, and it says ${says.join(', ') || 'nothing'}`;
+      return [{ kind: 'false fine' as const, asker, atMs: askedMs, text }];
+    });
+  }
+
+  /** A fault that another one hides has to be told from when that one is gone. */
+  #visibleSinceMs(made: MadeFault, asker: Asker): number {
+    let sinceMs = made.madeMs;
+    for (const { made: other } of this.#tellings) {
+      if (other === made || other.mendedMs <= made.madeMs || other.beganMs >= made.mendingMs) continue;
+      if (hides(other.fault, made.fault, asker)) sinceMs = Math.max(sinceMs, other.mendedMs);
+    }
+    return sinceMs;
+  }
+
+  #falseAlarms({ asker, askedMs, answeredMs, says }: Answer): Violation[] {
+    const usual = this.#usual.get(asker);
+    const near = this.#near(askedMs, answeredMs);
+    return says
+      .filter((line) => !usual?.has(line) && !near.some(({ fault }) => explains(fault, asker, line)))
+      .map((line) => ({
+        ...{ kind: 'false alarm' as const, asker, atMs: askedMs },
+        text: `it says ${line}, ${near.length === 0 ? 'and nothing is wrong' : `which ${near.map(({ fault }) => nameOf(fault)).join(', ')} does not explain`}`,
+      }));
+  }
+
+  #missing({ asker, askedMs, answeredMs, says }: Answer): Violation[] {
+    if (this.#near(askedMs, answeredMs).length > 0) return [];
+    const lines = new Set(says);
+    return [...(this.#usual.get(asker) ?? [])]
+      .filter((line) => !lines.has(line))
+      .map((line) => ({ kind: 'missing', asker, atMs: askedMs, text: `it no longer says ${line}` }));
+  }
+
+  /** Faults that last, or did until a short while before the question. */
+  #near(askedMs: number, answeredMs: number): MadeFault[] {
+    return this.#tellings
+      .map(({ made }) => made)
+      .filter(({ beganMs, mendedMs }) => beganMs <= answeredMs && askedMs <= mendedMs + this.#bounds.goneMsMax);
+  }
+}
+
+export const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;

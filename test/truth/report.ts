@@ -1,0 +1,67 @@
+// A run as a table: faults, how long it took until they were told and by whom, and what was wrong. Pure.
+
+import { formatTable } from '../../src/cli/table.ts';
+import { expectedOf } from './expectations.ts';
+import { nameOf } from './faults.ts';
+import { seconds } from './model.ts';
+import type { TruthResult } from './run.ts';
+
+interface FaultRow {
+  readonly fault: string;
+  readonly lastedSeconds: number;
+  /** Seconds until an asker told it, by asker. */
+  readonly told: Readonly<Record<string, number>>;
+  /** Seconds after the end at which an asker still told it. */
+  readonly stillTold: Readonly<Record<string, number>>;
+}
+
+export function rowsOf({ model }: TruthResult): FaultRow[] {
+  return model.tellings.map(({ made, toldMs, goneMs }) => ({
+    fault: nameOf(made.fault),
+    lastedSeconds: round(made.mendedMs - made.madeMs),
+    told: Object.fromEntries([...toldMs].map(([asker, ms]) => [asker, round(ms)])),
+    stillTold: Object.fromEntries([...goneMs].map(([asker, ms]) => [asker, round(ms)])),
+  }));
+}
+
+export function reportText(result: TruthResult): string[] {
+  const { model, answers, violations, stallsMs, limits } = result;
+  const table = model.tellings.map(({ made, toldMs, goneMs }) => {
+    const times = [...toldMs].sort((a, b) => a[1] - b[1]);
+    const [first, last] = [times[0], times.at(-1)];
+    const gone = Math.max(0, ...goneMs.values());
+    return [
+      nameOf(made.fault),
+      seconds(made.mendedMs - made.madeMs),
+      first === undefined ? '-' : `${seconds(first[1])} (${first[0]})`,
+      last === undefined ? '-' : `${seconds(last[1])} (${last[0]})`,
+      `${times.length}`,
+      seconds(gone),
+    ];
+  });
+  const byKind = Map.groupBy(
+    violations,
+    ({ kind, asker, text }) => `${kind}: ${asker}: ${text.replace(/for [\d.]+ s/, '')}`,
+  );
+  const stalls =
+    stallsMs.length === 0
+      ? ''
+      : `; this machine stalled ${stallsMs.length} times, for up to ${seconds(Math.max(...stallsMs))}`;
+  return [
+    ...formatTable(['FAULT', 'LASTED', 'FIRST TOLD', 'LAST TOLD', 'BY', 'GONE AFTER'], table),
+    '',
+    ...[...byKind].map(([what, group]) => `${what} (${group.length} answers)`),
+    `${table.length} faults, ${answers} answers${stalls}`,
+    violations.length === 0
+      ? `no false fine older than ${seconds(limits.toldMsMax)}, no false alarm later than ${seconds(limits.goneMsMax)} after a fault`
+      : `${byKind.size} violations`,
+  ];
+}
+
+/** Askers that have to tell a fault, of those that asked. */
+export function tellersOf(fault: Parameters<typeof expectedOf>[0], askers: readonly string[]): string[] {
+  const expected = expectedOf(fault);
+  return askers.filter((asker) => expected.some(({ by }) => by.test(asker)));
+}
+
+const round = (ms: number) => Math.round(ms / 100) / 10;

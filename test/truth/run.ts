@@ -1,0 +1,180 @@
+// One run: the stage is set up, askers ask all the time, and faults come and go as the schedule has them.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { Askers } from './askers.ts';
+import type { Asker } from './expectations.ts';
+import { type Fault, nameOf } from './faults.ts';
+import { type Answer, type Bounds, bounds, type MadeFault, Model, seconds, type Violation } from './model.ts';
+import { schedule, type Turn } from './schedule.ts';
+import { Stage } from './stage.ts';
+
+export interface TruthOptions {
+  readonly seed: number;
+  /** No new fault begins after this time. */
+  readonly lastsMs: number;
+  /** Some of the possible ones, in this order and once each, in place of the schedule. */
+  readonly only?: readonly Fault[];
+  readonly say: (line: string) => void;
+}
+
+export interface TruthResult {
+  readonly seed: number;
+  readonly model: Model;
+  readonly answers: number;
+  readonly violations: readonly Violation[];
+  readonly leftOut: readonly string[];
+  /** Times at which this process itself could not run: others could not either. */
+  readonly stallsMs: readonly number[];
+  readonly startedMs: number;
+  readonly limits: Bounds;
+}
+
+const settleMsMax = 120_000;
+/** Nothing changes any more when every asker has said the same for so long. */
+const calmMs = 12_000;
+/** For everything to be well again, after which the next fault comes all the same. */
+const wellMsMax = 75_000;
+const stallMsMin = 2_000;
+
+export async function runTruth({ seed, lastsMs, only, say }: TruthOptions): Promise<TruthResult> {
+  const { faults, leftOut } = Stage.possible();
+  for (const line of leftOut) say(`left out: ${line}`);
+  const model = new Model();
+  const latest = new Map<Asker, { readonly answer: Answer; readonly sinceMs: number }>();
+  const reported = new Set<string>();
+  let isJudging = false;
+  let answers = 0;
+  const take = (answer: Answer) => {
+    answers += 1;
+    const before = latest.get(answer.asker);
+    const isSame = before !== undefined && before.answer.says.join('\n') === answer.says.join('\n');
+    latest.set(answer.asker, { answer, sinceMs: isSame ? before.sinceMs : answer.answeredMs });
+    if (!isJudging) return;
+    for (const { kind, asker, text } of model.judge(answer)) {
+      // Once, and not every second.
+      const key = `${kind} ${asker} ${text.replace(/[\d.]+ s\b/g, '')}`;
+      if (!reported.has(key)) say(`${kind}: ${asker}: ${text}`);
+      reported.add(key);
+    }
+  };
+  const stalls = watchStalls();
+  const stage = await Stage.open();
+  const askers = new Askers(stage, take);
+  const interrupted = new AbortController();
+  const stopNow = () => interrupted.abort();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stopNow);
+  try {
+    await askers.start();
+    await untilCalm(latest);
+    for (const [asker, { answer }] of latest) {
+      model.learn(asker, answer.says);
+      if (answer.says.length > 0) say(`usual: ${asker}: ${answer.says.join('; ')}`);
+    }
+    isJudging = true;
+    const beganMs = performance.now();
+    const turns = only === undefined ? schedule(faults, seed) : turnsOf(only, seed);
+    for (const turn of turns) {
+      if (performance.now() - beganMs > lastsMs || interrupted.signal.aborted) break;
+      await runTurn({ stage, model, turn, say });
+      await untilWell(model, latest);
+      reported.clear();
+      await pause(turn.restMs);
+    }
+    return {
+      ...{ seed, model, answers, leftOut, violations: model.violations, stallsMs: stalls.found },
+      ...{ startedMs: beganMs, limits: bounds },
+    };
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, stopNow);
+    stalls.stop();
+    await askers.stop();
+    await stage.close();
+  }
+}
+
+function* turnsOf(faults: readonly Fault[], seed: number): Generator<Turn> {
+  const turns = schedule(faults, seed);
+  for (const fault of faults) yield { ...turns.next().value, fault, second: undefined, holdMs: 20_000, restMs: 500 };
+}
+
+interface TurnRequest {
+  readonly stage: Stage;
+  readonly model: Model;
+  readonly turn: Turn;
+  readonly say: (line: string) => void;
+}
+
+async function runTurn({ stage, model, turn, say }: TurnRequest): Promise<void> {
+  const { fault, holdMs, second, size } = turn;
+  const first = await make(stage, model, fault, size);
+  const also = second === undefined ? '' : `, and ${nameOf(second.fault)}`;
+  say(`${new Date().toISOString().slice(11, 19)} ${nameOf(fault)}${also}`);
+  let other: MadeFault | undefined;
+  if (second !== undefined) {
+    await pause(second.afterMs);
+    other = await make(stage, model, second.fault, size);
+  }
+  await pause(Math.max(0, first.madeMs + holdMs - performance.now()));
+  await mend(stage, first);
+  if (other !== undefined) {
+    await pause(Math.max(0, other.madeMs + holdMs - performance.now()));
+    await mend(stage, other);
+  }
+}
+
+async function make(stage: Stage, model: Model, fault: Fault, size: number): Promise<MadeFault> {
+  const beganMs = performance.now();
+  const made = {
+    fault,
+    beganMs,
+    madeMs: Number.POSITIVE_INFINITY,
+    mendingMs: Number.POSITIVE_INFINITY,
+    mendedMs: Number.POSITIVE_INFINITY,
+  };
+  model.begin(made);
+  await stage.make(fault, size);
+  made.madeMs = performance.now();
+  return made;
+}
+
+async function mend(stage: Stage, made: MadeFault): Promise<void> {
+  made.mendingMs = performance.now();
+  await stage.mend(made.fault);
+  made.mendedMs = performance.now();
+}
+
+type Latest = ReadonlyMap<Asker, { readonly answer: Answer; readonly sinceMs: number }>;
+
+async function untilCalm(latest: Latest): Promise<void> {
+  const beganMs = performance.now();
+  for (;;) {
+    await pause(500);
+    const nowMs = performance.now();
+    const all = [...latest.values()];
+    const isBad = all.some(({ answer }) => answer.says.some((line) => /^away|^no address|^stale|^PTL0[12]/.test(line)));
+    if (all.length >= 16 && !isBad && all.every(({ sinceMs }) => nowMs - sinceMs > calmMs)) return;
+    if (nowMs - beganMs > settleMsMax) {
+      const lines = all.map(({ answer }) => `${answer.asker}: ${answer.says.join('; ')}`);
+      throw new Error(`nothing was calm within ${seconds(settleMsMax)}:\n${lines.join('\n')}`);
+    }
+  }
+}
+
+async function untilWell(model: Model, latest: Latest): Promise<void> {
+  const beganMs = performance.now();
+  while (performance.now() - beganMs < wellMsMax) {
+    if ([...latest.values()].every(({ answer }) => answer.askedMs > beganMs && model.isUsual(answer))) return;
+    await pause(250);
+  }
+}
+
+function watchStalls(): { readonly found: number[]; stop(): void } {
+  const found: number[] = [];
+  let lastMs = performance.now();
+  const timer = setInterval(() => {
+    const nowMs = performance.now();
+    if (nowMs - lastMs > stallMsMin) found.push(nowMs - lastMs);
+    lastMs = nowMs;
+  }, 250);
+  return { found, stop: () => clearInterval(timer) };
+}
