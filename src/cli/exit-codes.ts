@@ -42,6 +42,8 @@ export function notFoundError(message: string): CommandError {
 const kindsByName: ReadonlyMap<string, ExitKind> = new Map([
   ['KubeconfigError', 'usage'],
   ['NoClusterSet', 'notFound'],
+  ['NoAnswer', 'unreachable'],
+  ['StoppedAnswering', 'unreachable'],
 ]);
 
 /** The kind of the error, or else of what caused it. */

@@ -58,14 +58,15 @@ export async function runTruth({ seed, lastsMs, only, say }: TruthOptions): Prom
     }
   };
   const stalls = watchStalls();
-  const stage = await Stage.open();
-  const askers = new Askers(stage, take);
+  // Everything is ended in order, whenever that is.
   const interrupted = new AbortController();
   const stopNow = () => interrupted.abort();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stopNow);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stopNow);
+  const stage = await Stage.open();
+  const askers = new Askers(stage, take);
   try {
     await askers.start();
-    await untilCalm(latest);
+    await untilCalm(latest, interrupted.signal);
     for (const [asker, { answer }] of latest) {
       model.learn(asker, answer.says);
       if (answer.says.length > 0) say(`usual: ${asker}: ${answer.says.join('; ')}`);
@@ -145,7 +146,7 @@ async function mend(stage: Stage, made: MadeFault): Promise<void> {
 
 type Latest = ReadonlyMap<Asker, { readonly answer: Answer; readonly sinceMs: number }>;
 
-async function untilCalm(latest: Latest): Promise<void> {
+async function untilCalm(latest: Latest, { aborted }: AbortSignal): Promise<void> {
   const beganMs = performance.now();
   for (;;) {
     await pause(500);
@@ -153,7 +154,7 @@ async function untilCalm(latest: Latest): Promise<void> {
     const all = [...latest.values()];
     const isBad = all.some(({ answer }) => answer.says.some((line) => /^away|^no address|^stale|^PTL0[12]/.test(line)));
     if (all.length >= 16 && !isBad && all.every(({ sinceMs }) => nowMs - sinceMs > calmMs)) return;
-    if (nowMs - beganMs > settleMsMax) {
+    if (aborted || nowMs - beganMs > settleMsMax) {
       const lines = all.map(({ answer }) => `${answer.asker}: ${answer.says.join('; ')}`);
       throw new Error(`nothing was calm within ${seconds(settleMsMax)}:\n${lines.join('\n')}`);
     }

@@ -113,7 +113,7 @@ export class Stage {
     if (roleOf(part) === 'backend') return this.#startBackend(part);
     if (kind === 'cut off') return this.#relays.get(part)!.heal();
     if (kind === 'clock jumped') return this.#clocks.get(part)!.move(0);
-    if (kind === 'disk full') return this.#disks.get(part)!.free();
+    if (kind === 'disk full') return this.#empty(part);
     const running = this.#parts.get(part)!;
     if (kind === 'frozen') return void running.process!.child.kill('SIGCONT');
     running.process = await running.start();
@@ -332,23 +332,34 @@ export class Stage {
 
   /** Until it refuses a write: space that it has taken already lets it go on for a while, and all is well until then. */
   async #fill(part: Part): Promise<void> {
-    this.#disks.get(part)!.fill();
+    const disk = this.#disks.get(part)!;
+    disk.fill();
     const connection = await connect(join(this.#dataOf(part), 'admin.kubeconfig'));
     try {
-      const object = { metadata: { name: 'ballast' }, data: { value: 'x'.repeat(200_000) } };
-      const path = '/api/v1/namespaces/default/configmaps';
-      await connection.request('POST', path, object);
-      for (let index = 0; index < 200; index += 1) {
-        const { status } = await connection.request('PUT', `${path}/ballast`, {
-          ...object,
-          data: { value: String(index % 10).repeat(200_000) },
-        });
+      for (let index = 0; index < 300; index += 1) {
+        const object = { metadata: { name: `ballast-${index}` }, data: { value: 'x'.repeat(100_000) } };
+        const { status } = await connection.request('POST', ballastPath, object);
         if (status >= 500) return;
-        this.#disks.get(part)!.fill();
+        disk.fill();
       }
-      throw new Error(`${part} took 40 MB on a full disk`);
+      throw new Error(`${part} took 30 MB on a full disk`);
+    } finally {
+      connection.close();
+    }
+  }
+
+  async #empty(part: Part): Promise<void> {
+    this.#disks.get(part)!.free();
+    const connection = await connect(join(this.#dataOf(part), 'admin.kubeconfig'));
+    try {
+      for (let index = 0; index < 300; index += 1) {
+        const { status } = await connection.request('DELETE', `${ballastPath}/ballast-${index}`);
+        if (status === 404) return;
+      }
     } finally {
       connection.close();
     }
   }
 }
+
+const ballastPath = '/api/v1/namespaces/default/configmaps';

@@ -26,7 +26,10 @@ const namesMax = 20;
 const connectedServicesMax = 3;
 const connectionsEach = 3;
 const partsAtOnce = 4;
-const answerMsMax = 8_000;
+/** A part answers from memory; one that hangs must not keep the reader waiting. */
+const answerMsMax = 3_000;
+/** It tries connections before it answers. */
+const triedMsMax = 8_000;
 
 export interface PartAsker {
   resolverStates(): Promise<Answers<ResolverState>>;
@@ -36,7 +39,7 @@ export interface PartAsker {
 
 export function createPartAsker(client: Client, nowMs: number): PartAsker {
   const admin = new PartAdmin(client);
-  const ask = <T>(lease: Lease, path: string) => admin.ask<T>(lease, path, { timeoutMs: answerMsMax });
+  const ask = <T>(lease: Lease, path: string, timeoutMs = answerMsMax) => admin.ask<T>(lease, path, { timeoutMs });
   return {
     resolverStates: () =>
       everyPart(client, { part: 'dns', nowMs }, async (lease, resolver) => {
@@ -68,7 +71,7 @@ export function createPartAsker(client: Client, nowMs: number): PartAsker {
               lookup: 'off',
               endpoints: 'on',
             });
-            const { problems } = await ask<Report>(lease, `/connectivity?${query}`);
+            const { problems } = await ask<Report>(lease, `/connectivity?${query}`, triedMsMax);
             return { service, from, problems };
           }),
         ),

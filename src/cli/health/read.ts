@@ -29,6 +29,7 @@ import { getOrUndefined } from '../../kube/client/absent.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
 import type { HomeAccess } from '../../kube/client/kubeconfig.ts';
 import { readReadiness } from '../../kube/client/readiness.ts';
+import { StoppedAnswering, whileAnswering } from '../../kube/client/while-answering.ts';
 import { ApiError, isForbidden, isNotFound, isUnauthorized } from '../../kube/objects/api-error.ts';
 import { endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
@@ -53,8 +54,7 @@ export interface ReadRequest {
   /** For everything that is read of this cluster. */
   readonly timeoutMs: number;
   /**
-   * For doctor only: whether to try connections, to check lag twice, and which servers to ask beside the cluster's
-   * parts.
+   * For doctor only: whether to try connections, and which servers to ask beside the cluster's parts.
    */
   readonly thorough?: {
     readonly names: (client: Client) => Promise<readonly AskedName[]>;
@@ -85,6 +85,15 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
     const greeting = { world, timeoutMs: Math.min(timeoutMs, greetingMs), what: '/readyz', forbidden };
     const health = await bounded(greeting, () => readHealth(world, access));
     if ('why' in health) return unreachable(request, health.why);
+    return await whileAnswering({ world, client }, () => readAll(health));
+  } catch (error) {
+    if (error instanceof StoppedAnswering) return unreachable(request, error.message);
+    throw error;
+  } finally {
+    client.close();
+  }
+
+  async function readAll(health: { readonly value: Health }): Promise<ClusterFacts> {
     const membership = await read(`Secret ${systemNamespace}/portolan-broker`, () => findMembership(client));
     const member = 'value' in membership ? membership.value : undefined;
     const [broker, parts, certificates] = await Promise.all([
@@ -111,8 +120,6 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
       ...(await askParts(read, client, request)),
       forbidden,
     };
-  } finally {
-    client.close();
   }
 }
 
@@ -205,7 +212,7 @@ async function partsOf(client: Client, nowMs: number) {
 }
 
 async function readBroker(
-  { world, thorough }: ReadRequest,
+  { world }: ReadRequest,
   home: Client,
   member: MembershipRecord | undefined,
 ): Promise<BrokerFacts> {
@@ -219,7 +226,7 @@ async function readBroker(
       const first = [...status.behind, ...status.unpublished];
       const { refused } = status;
       const set = (behind: readonly string[]): BrokerFacts => ({ kind: 'answers', set: { state, refused, behind } });
-      if (first.length === 0 || thorough === undefined) return set(first);
+      if (first.length === 0) return set(first);
       await sleep(world.timers, secondLookMs);
       const again = await readStatus({ world }, request);
       const still = new Set([...again.behind, ...again.unpublished]);

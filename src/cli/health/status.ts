@@ -7,6 +7,8 @@ import { consultBroker, findMembership, requireMembership } from '../../clusters
 import { allChecks } from '../../doctor/checks/index.ts';
 import type { Severity } from '../../doctor/codes.ts';
 import { diagnose } from '../../doctor/diagnosis.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { whileAnswering } from '../../kube/client/while-answering.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
 import { describeError, exitCodes, exitKindOf } from '../exit-codes.ts';
@@ -156,7 +158,11 @@ const checksMsMax = 20_000;
 /** At a member: its clusterset; at a broker: every clusterset it holds. */
 function statusesOf(deps: ClusterSetDeps, flags: HomeFlags): Promise<Status[]> {
   const { world } = deps;
-  return withHome(deps, flags, async ({ client: home, server }) => {
+  return withHome(deps, flags, ({ client: home, server }) =>
+    whileAnswering({ world, client: home }, () => read(home, server)),
+  );
+
+  async function read(home: Client, server: string): Promise<Status[]> {
     // Refused is an answer; a home that hangs is not waited for.
     const present = await findMembership(home, { timeoutMs: greetingMs }).catch((error: unknown) => {
       if (error instanceof ApiError && error.code < 500) return undefined;
@@ -174,7 +180,7 @@ function statusesOf(deps: ClusterSetDeps, flags: HomeFlags): Promise<Status[]> {
       away: (why) => readHomeStatus({ home, membership, why, nowMs: world.clock.wallMs() }),
     });
     return [{ ...status, outside: await readOutside(home, world.clock.wallMs()) }];
-  });
+  }
 }
 
 /** Unreachable ranks before wrong, and wrong before incomplete. */

@@ -81,7 +81,7 @@ export interface Agent {
 const listsWaitMs = 10_000;
 const sweepMs = 60_000;
 const upgradeCheckMs = 5_000;
-const carrierCheckMs = 5_000;
+const carrierCheckMs = 1_000;
 const brokerCheckMs = 1_000;
 /** A home that does not take it either does not hold up the end. */
 const leaveWordMsMax = 5_000;
@@ -202,6 +202,7 @@ export function createAgent(options: AgentOptions): Agent {
     world,
     log,
     systemNamespace,
+    homeAnswersForMs: () => homeContact.answersForMs(),
     onChange: () => {
       queues.add(['import'], copies.imports.keys());
       queues.add(['export'], copies.exports.keys());

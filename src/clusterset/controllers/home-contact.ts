@@ -30,6 +30,7 @@ export class HomeContact {
   readonly #options: HomeContactOptions;
   readonly #contact: Contact;
   #awaySinceMs: number | undefined;
+  #answersSinceMs: number | undefined;
   #timer: Timer | undefined;
   #isStopped = false;
 
@@ -41,6 +42,11 @@ export class HomeContact {
   /** Wall time of its last answer; undefined while it answers. */
   awaySinceMs(): number | undefined {
     return this.#awaySinceMs;
+  }
+
+  /** For how long it has answered every request; 0 while it does not. */
+  answersForMs(): number {
+    return this.#answersSinceMs === undefined ? 0 : this.#options.world.clock.monotonicMs() - this.#answersSinceMs;
   }
 
   start(): void {
@@ -59,14 +65,15 @@ export class HomeContact {
     let periodMs = everyMs;
     try {
       await getOrUndefined(home, configMapType, { namespace, name: verdictsName }, { timeoutMs });
-      this.#contact.answered(world.clock.monotonicMs());
+      this.#answered();
       this.#review('');
     } catch (error) {
       // Whatever it refuses, it is there.
       const isAnswer = error instanceof ApiError && error.code < 500;
-      if (isAnswer) this.#contact.answered(world.clock.monotonicMs());
+      if (isAnswer) this.#answered();
       else {
         this.#contact.failed();
+        this.#answersSinceMs = undefined;
         periodMs = againMs;
       }
       this.#review(errorText(error));
@@ -75,6 +82,12 @@ export class HomeContact {
     const jitteredMs = periodMs * (1 - 0.2 * world.random.float());
     const waitMs = Math.max(0, askedMs + jitteredMs - world.clock.monotonicMs());
     this.#timer = world.timers.after(waitMs, () => void this.#ask());
+  }
+
+  #answered(): void {
+    const nowMs = this.#options.world.clock.monotonicMs();
+    this.#contact.answered(nowMs);
+    this.#answersSinceMs ??= nowMs;
   }
 
   #review(error: string): void {

@@ -11,13 +11,15 @@ import { createInformer, type Informer } from '../../kube/controller/informer.ts
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { isEmbeddedHome } from '../../kube/objects/ours.ts';
-import { partAnnotations, partLabel, partState } from '../../kube/objects/part-lease.ts';
+import { partAnnotations, partLabel, partRenewMs, partState } from '../../kube/objects/part-lease.ts';
 
 export interface CarriersOptions {
   readonly home: Client;
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly systemNamespace: string;
+  /** For how long the home has answered this agent without a failure. */
+  readonly homeAnswersForMs: () => number;
   /** Called when `hasProxy`, `routesServices` or `unreachedFrom` has changed. */
   readonly onChange: () => void;
 }
@@ -78,6 +80,8 @@ export class Carriers {
     const unreachedFrom = unreachedIn(living);
     const isSame = isSameJson([...unreachedFrom], [...this.#unreachedFrom]);
     if (hasProxy === this.#hasProxy && isSame) return;
+    // While the home was away no proxy could renew: each has time to do so.
+    if (!hasProxy && this.#hasProxy && this.#options.homeAnswersForMs() < renewalMsMax) return;
     this.#hasProxy = hasProxy;
     this.#unreachedFrom = unreachedFrom;
     this.#options.onChange();
@@ -109,3 +113,5 @@ function unreachedIn(leases: readonly Lease[]): Map<string, string[]> {
 }
 
 const askAgainMs = 1_000;
+/** A proxy has renewed so long after its home came back. */
+const renewalMsMax = 2 * partRenewMs;

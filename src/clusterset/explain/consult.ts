@@ -4,6 +4,7 @@ import { errorText } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { type Client, createClient, type RequestOptions } from '../../kube/client/client.ts';
+import { StoppedAnswering, whileAnswering } from '../../kube/client/while-answering.ts';
 import { ApiError, isForbidden, isUnauthorized } from '../../kube/objects/api-error.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
@@ -51,7 +52,7 @@ export async function withBroker<T>(
 ): Promise<T> {
   const client = brokerClient(world, membership);
   try {
-    return await run(client);
+    return await whileAnswering({ world, client }, () => run(client));
   } finally {
     client.close();
   }
@@ -93,5 +94,8 @@ export async function consultBroker<T>({ world, membership, run, away }: Consult
       throw new Error(`the broker ${server} does not answer (${why}); try again later`, { cause: error });
     }
     return run(broker);
+  }).catch((error: unknown) => {
+    if (error instanceof StoppedAnswering && away !== undefined) return away(error.message);
+    throw error;
   });
 }

@@ -74,6 +74,11 @@ function httpRequest(spec: RequestSpec, userAgent: string, signal: AbortSignal) 
   return { method: spec.method, path: spec.path, headers, signal, body: Buffer.from(JSON.stringify(spec.json)) };
 }
 
+/** The server took the request, and nothing came within the time. */
+class NoAnswer extends Error {
+  override readonly name = 'NoAnswer';
+}
+
 /**
  * Rejects at the deadline even if the transport never settles. The caller's own abort goes on to reach a stream after
  * the deadline has been met.
@@ -96,7 +101,7 @@ function withDeadline<T>(
     const onAbort = () => fail(caller?.reason);
     const timer = world.timers.after(timeoutMs, () => {
       caller?.removeEventListener('abort', onAbort);
-      fail(new Error(`${spec.method} ${spec.path}: no answer within ${timeoutMs} ms`));
+      fail(new NoAnswer(`${spec.method} ${spec.path}: no answer within ${timeoutMs} ms`));
     });
     caller?.addEventListener('abort', onAbort, { once: true });
     run(controller.signal).then(

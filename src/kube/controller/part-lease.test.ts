@@ -10,7 +10,7 @@ import { keepPartLease } from './part-lease.ts';
 
 const ref = { namespace: 'portolan-system', name: 'portolan-proxy-node-1' };
 
-test('part lease: a part runs -> a Lease with its part, node, mode and version, renewed every 10 s', async () => {
+test('part lease: a part runs -> a Lease with its part, node, mode and version, renewed every 5 s', async () => {
   const { sim, keep, lease } = await start();
   keep('a');
   await sim.time.advance(1000);
@@ -31,7 +31,7 @@ test('part lease: renewed for a minute -> each from the one before, by which a w
   const first = client.renewals.newest()!;
   await sim.time.advance(60_000);
   const last = client.renewals.successor(first)!;
-  expect(Number(last.object.metadata.resourceVersion) - Number(first.object.metadata.resourceVersion)).toBe(6);
+  expect(Number(last.object.metadata.resourceVersion) - Number(first.object.metadata.resourceVersion)).toBe(12);
 });
 
 test('part lease: the admin endpoint opens -> its address is in the Lease at once, and stays there', async () => {
@@ -100,7 +100,22 @@ test('part lease: it crashes and is started again -> reports at once, and takes 
   expect(await states()).toEqual([]);
 });
 
-test('part lease: it crashes, is started again and stops in order within 30 s -> no silent part is shown, and none is left', async () => {
+test('part lease: it crashes and is started again -> the old Lease is shown as silent for at most 2.5 s', async () => {
+  const { sim, keep, kill, shown } = await start();
+  keep('a');
+  await sim.time.advance(15_000);
+  kill('a');
+  keep('b');
+  let silentMs = 0;
+  for (let ms = 0; ms < 30_000; ms += 250) {
+    await sim.time.advance(250);
+    if ((await shown()).includes('silent')) silentMs += 250;
+  }
+  expect(silentMs).toBeLessThanOrEqual(2_500);
+  expect(await shown()).toEqual(['reporting']);
+});
+
+test('part lease: it crashes, is started again and stops in order within 12 s -> no silent part is shown, and none is left', async () => {
   const { sim, keep, kill, states, shown } = await start();
   keep('a');
   await sim.time.advance(15_000);
@@ -117,7 +132,7 @@ test('part lease: it crashes, is started again and stops in order within 30 s ->
   expect(await states()).toEqual([['portolan-proxy-node-1', 'reported', later.holder]]);
 });
 
-test('part lease: two crash, both are started again and stop within 30 s -> neither is shown as silent', async () => {
+test('part lease: two crash, both are started again and stop within 12 s -> neither is shown as silent', async () => {
   const { sim, keep, kill, shown } = await start();
   keep('a');
   await sim.time.advance(1_000);
@@ -136,7 +151,7 @@ test('part lease: a second one runs for a few seconds beside one that lives -> t
   const first = keep('a');
   await sim.time.advance(1_000);
   const second = keep('b');
-  await sim.time.advance(4_000);
+  await sim.time.advance(2_000);
   await sim.time.settle(second.stop());
   expect(await shown()).toEqual(['reporting']);
   expect((await lease())?.metadata.annotations?.['portolan.dev/replaced-by']).toBe(second.holder);
@@ -179,6 +194,29 @@ test('part lease: the home is away for an hour -> one log line, the part knows, 
   expect(partState((await lease())!, sim.world('reader').clock.wallMs()).kind).toBe('reported');
 });
 
+test('part lease: its process is gone -> silent for readers within 15 s, and not before two renewals are missing', async () => {
+  const { sim, keep, kill, lease } = await start();
+  keep('a');
+  await sim.time.advance(20_900);
+  const stateNow = async () => partState((await lease())!, sim.world('reader').clock.wallMs()).kind;
+  kill('a');
+  await sim.time.advance(6_000);
+  expect(await stateNow()).toBe('reported');
+  await sim.time.advance(8_000);
+  expect(await stateNow()).toBe('silent');
+});
+
+test('part lease: the home is away for 20 s -> renewed within 3 s of its return', async () => {
+  const { sim, home, keep, lease } = await start();
+  keep('a');
+  await sim.time.advance(1_000);
+  sim.network.setLink('a', home.url, 'refused');
+  await sim.time.advance(20_000);
+  sim.network.setLink('a', home.url, 'up');
+  await sim.time.advance(3_000);
+  expect(partState((await lease())!, sim.world('reader').clock.wallMs()).kind).toBe('reported');
+});
+
 test('part lease: the extras change again and again -> written once in a second, and as often as before afterwards', async () => {
   const { sim, home, keep, lease } = await start();
   const kept = keep('a');
@@ -193,7 +231,7 @@ test('part lease: the extras change again and again -> written once in a second,
   for (let i = 0; i < 100; i += 1) kept.changed();
   expect(await writes(1_100)).toBe(1);
   expect(await renewedAt()).not.toBe(before);
-  expect(await writes(30_000)).toBe(3);
+  expect(await writes(30_000)).toBe(6);
 });
 
 test('part lease: somebody deletes it -> made again', async () => {

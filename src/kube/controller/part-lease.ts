@@ -62,6 +62,8 @@ export interface PartLease {
 
 const requestTimeoutMs = 5_000;
 const soonMs = 1_000;
+/** After a failed renewal: a home that is back should not show its parts as silent for long. */
+const againMs = { min: 1_000, max: 2_000 };
 
 export function keepPartLease(options: PartLeaseOptions): PartLease {
   const { client, world, log, part, id } = options;
@@ -178,7 +180,13 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
       isFailing = true;
       problem = `the home does not take the lease of this part: ${errorText(error)}`;
     }
-    if (!isStopped) timer = world.timers.after(renewMs, next);
+    if (!isStopped) timer = world.timers.after(waitMs(), next);
+  }
+
+  /** Sooner while the home takes nothing, or another Lease is about to become this part's. */
+  function waitMs(): number {
+    if (!isFailing && doubtful.size === 0) return renewMs;
+    return Math.min(renewMs, againMs.min + world.random.float() * (againMs.max - againMs.min));
   }
 
   function next(): void {

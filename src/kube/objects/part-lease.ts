@@ -21,14 +21,16 @@ export const partAnnotations = {
   /** Rights that it was refused lately, as a JSON list. */
   missingRights: 'portolan.dev/missing-rights',
 } as const;
-export const partRenewMs = 10_000;
+export const partRenewMs = 5_000;
 /** A part that has been silent for longer is taken for removed: long enough that a failure on Friday is seen on Monday. */
 const partForgottenMs: number = 72 * 3_600_000;
 
-/** A part is silent after three renewals that did not come. */
+/** A part is silent after two renewals that did not come, and the time that a late one may take. */
 export function partLeaseSeconds(renewMs: number): number {
-  return Math.max(1, Math.ceil((3 * renewMs) / 1000));
+  return Math.ceil((2 * renewMs) / 1000) + lateSeconds;
 }
+
+const lateSeconds = 2;
 
 export function partLeaseName(part: PartName, id: string): string {
   const plain = id
