@@ -1,11 +1,13 @@
 // Clusters whose own data plane carries the traffic of imports: a Service without selector for each, its IP the import's.
 
 import { describe, expect, test } from 'vitest';
+import { silentLog } from '../../src/base/log.ts';
 import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { derivedFor, derivedServiceName } from '../../src/clusterset/rules/derived-service.ts';
 import type { Client } from '../../src/kube/client/client.ts';
+import { keepPartLease } from '../../src/kube/controller/part-lease.ts';
 import { conditionOf } from '../../src/kube/objects/conditions.ts';
 import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../src/kube/objects/endpoint-slice.ts';
 import { type Lease, leaseType } from '../../src/kube/objects/lease.ts';
@@ -196,6 +198,16 @@ function proxyLease(set: SimClusterSet, seconds: number): Lease {
   };
 }
 
+/** With a proxy that keeps its Lease. */
+async function startWithProxy() {
+  const { set, west } = await start();
+  await createNamespace(set.home('west'), 'portolan-system').catch(() => {});
+  const proxy = set.simulation.world('proxy');
+  const client = set.home('west').clientOf(proxy);
+  keepPartLease({ client, world: proxy, log: silentLog, part: 'proxy', id: 'node-1' });
+  return { set, west, proxy };
+}
+
 describe('import conditions', () => {
   test('import conditions: no proxy has reported -> not ready, though it has an address; one does -> ready; it falls silent -> not', async () => {
     const { set, west } = await start();
@@ -207,6 +219,34 @@ describe('import conditions', () => {
     expect(await ready(west)).toBe('True/Ready');
     await set.time.advance(60_000);
     expect(await ready(west)).toBe('False/NotCarried');
+  });
+
+  test('import conditions: the process of the proxy is gone -> not ready within 15 s', async () => {
+    const { set, west, proxy } = await startWithProxy();
+    await set.time.advance(10_000);
+    expect(await ready(west)).toBe('True/Ready');
+    proxy.revoke();
+    await set.time.advance(15_000);
+    expect(await ready(west)).toBe('False/NotCarried');
+  });
+
+  test('import conditions: the home is away for 20 s, from agent and proxy -> ready all the time, for no proxy could report', async () => {
+    const { set, west } = await startWithProxy();
+    await set.time.advance(10_000);
+    const link = (state: 'silent' | 'up') => {
+      for (const from of ['agent-west', 'proxy']) set.simulation.network.setLink(from, set.home('west').url, state);
+    };
+    const since = async () => {
+      const found = await find<ServiceImport>(west, serviceImportType, key);
+      return conditionOf(found?.status?.conditions, 'Ready');
+    };
+    const before = await since();
+    link('silent');
+    await set.time.advance(20_000);
+    link('up');
+    await set.time.advance(30_000);
+    expect(await since()).toEqual(before);
+    expect(before?.status).toBe('True');
   });
 
   test('import conditions: headless, or a set without clusterset IPs -> ready, for clients reach endpoints by name', async () => {

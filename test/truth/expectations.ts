@@ -125,7 +125,7 @@ export function explains(fault: Fault, asker: Asker, line: string): boolean {
           `PTL020[1237] (broker|agent of cluster ${c}|agent on|cluster ${c}|home of cluster ${c})|PTL0504 .*cluster ${c} `,
         ) ||
         says(
-          `${disagrees(c!)}|stale ${c}|cluster ${c} |service shop/${exported(c!)} |no address: (pay-${c}|federated)`,
+          `${disagrees(c!)}|stale ${c}|cluster ${c} |(service|ServiceImport) shop/${exported(c!)} |no address: (pay-${c}|federated)`,
         ) ||
         (isAt(c) && says('PTL02|PTL030[24]|PTL050[457]|incomplete|stale|Service(Ex|Im)port |no address'))
       );
@@ -134,7 +134,7 @@ export function explains(fault: Fault, asker: Asker, line: string): boolean {
         isAt(c) ||
         says(`PTL0(202|203|207) .*cluster ${c} |PTL0504 .*cluster ${c} |PTL010[12] home ${c} |home ${c} `) ||
         says(
-          `${disagrees(c!)}|stale ${c}|cluster ${c} |service shop/${exported(c!)} |no address: (pay-${c}|federated)`,
+          `${disagrees(c!)}|stale ${c}|cluster ${c} |(service|ServiceImport) shop/${exported(c!)} |no address: (pay-${c}|federated)`,
         ) ||
         (c === 'west' && says('PTL0603|PTL0602'))
       );
@@ -142,7 +142,7 @@ export function explains(fault: Fault, asker: Asker, line: string): boolean {
       return (
         says(`PTL020[237] .*cluster ${c} |PTL0504 .*cluster ${c} `) ||
         says(
-          `${disagrees(c!)}|stale ${c}|cluster ${c} |service shop/${exported(c!)} |no address: (pay-${c}|federated)`,
+          `${disagrees(c!)}|stale ${c}|cluster ${c} |(service|ServiceImport) shop/${exported(c!)} |no address: (pay-${c}|federated)`,
         ) ||
         (isAt(c) && says('PTL0202 agent on|PTL0304|PTL0507|Service(Ex|Im)port |PTL0701'))
       );
@@ -152,7 +152,7 @@ export function explains(fault: Fault, asker: Asker, line: string): boolean {
         (isAt(c) && says('PTL050[12356] |PTL0701|no address|away'))
       );
     case 'proxy':
-      return isAt('west') && says('PTL090[123]|ServiceImport |service |PTL0507|cluster west ');
+      return says('service shop/c') || (isAt('west') && says('PTL090[123]|ServiceImport |PTL0507|cluster west '));
     case 'authority':
       return says('PTL050[45]|Federation |no address: federated|incomplete');
     case 'peering':

@@ -25,12 +25,15 @@ const everyMs = 3_000;
 /** After a failure it is asked again sooner, and never in step with what goes wrong. */
 const againMs = 1_000;
 const timeoutMs = 3_000;
+/** Between two answers of a home that answers every request. */
+const gapMsMax = everyMs + timeoutMs;
 
 export class HomeContact {
   readonly #options: HomeContactOptions;
   readonly #contact: Contact;
   #awaySinceMs: number | undefined;
-  #answersSinceMs: number | undefined;
+  /** The last answer of an unbroken row, and the first. */
+  #steady: { readonly sinceMs: number; readonly lastMs: number } | undefined;
   #timer: Timer | undefined;
   #isStopped = false;
 
@@ -44,9 +47,10 @@ export class HomeContact {
     return this.#awaySinceMs;
   }
 
-  /** For how long it has answered every request; 0 while it does not. */
+  /** For how long it has answered without a gap; 0 while it does not, or if this process stood still. */
   answersForMs(): number {
-    return this.#answersSinceMs === undefined ? 0 : this.#options.world.clock.monotonicMs() - this.#answersSinceMs;
+    const nowMs = this.#options.world.clock.monotonicMs();
+    return this.#steady === undefined || nowMs - this.#steady.lastMs > gapMsMax ? 0 : nowMs - this.#steady.sinceMs;
   }
 
   start(): void {
@@ -73,7 +77,7 @@ export class HomeContact {
       if (isAnswer) this.#answered();
       else {
         this.#contact.failed();
-        this.#answersSinceMs = undefined;
+        this.#steady = undefined;
         periodMs = againMs;
       }
       this.#review(errorText(error));
@@ -87,7 +91,7 @@ export class HomeContact {
   #answered(): void {
     const nowMs = this.#options.world.clock.monotonicMs();
     this.#contact.answered(nowMs);
-    this.#answersSinceMs ??= nowMs;
+    this.#steady = { sinceMs: nowMs - this.answersForMs(), lastMs: nowMs };
   }
 
   #review(error: string): void {
