@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { allFaults, type Fault, nameOf } from './truth/faults.ts';
 import { reportText, rowsOf } from './truth/report.ts';
-import { runTruth } from './truth/run.ts';
+import { oneByOne, runTruth } from './truth/run.ts';
 
 const { values } = parseArgs({
   options: {
@@ -26,7 +26,12 @@ const only = values.only?.split(',').map((name): Fault => {
 });
 
 console.log(`seed ${seed}, ${minutes} minutes`);
-const result = await runTruth({ seed, lastsMs: minutes * 60_000, say: console.log, ...(only ? { only } : {}) });
+const result = await runTruth({
+  seed,
+  lastsMs: minutes * 60_000,
+  say: console.log,
+  ...(only ? { turns: oneByOne(only) } : {}),
+});
 console.log('');
 for (const line of reportText(result)) console.log(line);
 if (values.json !== undefined) {

@@ -1,9 +1,12 @@
 // Parts that fall silent, killed or frozen with their connections kept, and how soon a person at west is told. The time counts
 // from the fault to the start of the first command that tells, and to the first condition that does.
 
+import { silentLog } from '../../src/base/log.ts';
 import { type ServiceExport, serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { federationType } from '../../src/federation/kinds/federation.ts';
+import { keepPartLease } from '../../src/kube/controller/part-lease.ts';
 import { conditionOf } from '../../src/kube/objects/conditions.ts';
+import { type PartName, partRenewMs } from '../../src/kube/objects/part-lease.ts';
 import { setName } from '../clusterset.ts';
 import { ref, type Scene } from './scene.ts';
 
@@ -13,6 +16,16 @@ export interface Silence {
   readonly says: RegExp;
   readonly hasCondition?: boolean;
   readonly make: (scene: Scene) => Promise<void> | void;
+}
+
+const nameOf = { dns: 'resolver', proxy: 'proxy', peering: 'peering process' } as const;
+
+/** It has run for a while, and renewed at this moment. */
+async function partFrozen({ set }: Scene, part: PartName): Promise<void> {
+  const world = set.simulation.world(`${part}-west`);
+  keepPartLease({ client: set.home('west').clientOf(world), world, log: silentLog, part, id: 'n1', node: 'n1' });
+  await set.time.advance(10 * partRenewMs + 100);
+  world.revoke();
 }
 
 const cut = ({ set }: Scene, from: string, to: string) =>
@@ -53,6 +66,11 @@ export const silences: readonly Silence[] = [
     says: /PTL0202 agent of cluster east/,
     make: (scene) => cut(scene, 'agent-east', 'broker'),
   },
+  ...(['dns', 'proxy', 'peering'] as const).map((part) => ({
+    what: `the ${nameOf[part]} of this cluster is frozen`,
+    says: new RegExp(`PTL0(501|902|601) ${part} on n1`),
+    make: (scene: Scene) => partFrozen(scene, part),
+  })),
   {
     what: 'the authority of a federation is frozen',
     says: /PTL0505 Federation prod\/world/,

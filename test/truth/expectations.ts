@@ -1,9 +1,17 @@
 // What each fault must make others tell, and which other lines it explains. Pure.
 
-import { type ClusterId, clusterOf, type Fault, roleOf } from './faults.ts';
+import { type ClusterId, clusterOf, clusters, type Fault, roleOf } from './faults.ts';
 
 /** `status`, `doctor`, `conditions` and `dns` ask at one cluster or at the broker; the dashboard looks at all of them. */
 export type Asker = 'dashboard' | `${'status' | 'doctor' | 'conditions' | 'dns'}@${ClusterId | 'broker'}`;
+
+const places = [...clusters, 'broker'] as const;
+
+export const askers: readonly Asker[] = [
+  'dashboard',
+  ...places.flatMap((place): Asker[] => [`status@${place}`, `doctor@${place}`, `conditions@${place}`]),
+  ...clusters.map((id): Asker => `dns@${id}`),
+];
 
 export const placeOf = (asker: Asker) => asker.split('@')[1];
 

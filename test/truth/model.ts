@@ -44,6 +44,8 @@ interface Telling {
   readonly toldMs: Map<Asker, number>;
   /** Until when each asker told it, since it was mended. */
   readonly goneMs: Map<Asker, number>;
+  /** Those that have not told it any more. */
+  readonly ended: Set<Asker>;
 }
 
 export class Model {
@@ -63,7 +65,7 @@ export class Model {
   }
 
   begin(made: MadeFault): void {
-    this.#tellings.push({ made, toldMs: new Map(), goneMs: new Map() });
+    this.#tellings.push({ made, toldMs: new Map(), goneMs: new Map(), ended: new Set() });
   }
 
   get tellings(): readonly Telling[] {
@@ -96,7 +98,8 @@ export class Model {
       const usual = this.#usual.get(asker);
       const isTold = expected.some(({ line }) => says.some((one) => !usual?.has(one) && line.test(one)));
       if (askedMs >= made.mendedMs) {
-        if (isTold) goneMs.set(asker, askedMs - made.mendedMs);
+        if (isTold && !telling.ended.has(asker)) goneMs.set(asker, askedMs - made.mendedMs);
+        if (!isTold) telling.ended.add(asker);
         return [];
       }
       if (isTold && !toldMs.has(asker)) toldMs.set(asker, Math.max(0, askedMs - made.madeMs));

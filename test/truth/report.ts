@@ -1,7 +1,6 @@
 // A run as a table: faults, how long it took until they were told and by whom, and what was wrong. Pure.
 
 import { formatTable } from '../../src/cli/table.ts';
-import { expectedOf } from './expectations.ts';
 import { nameOf } from './faults.ts';
 import { seconds } from './model.ts';
 import type { TruthResult } from './run.ts';
@@ -56,12 +55,6 @@ export function reportText(result: TruthResult): string[] {
       ? `no false fine older than ${seconds(limits.toldMsMax)}, no false alarm later than ${seconds(limits.goneMsMax)} after a fault`
       : `${byKind.size} violations`,
   ];
-}
-
-/** Askers that have to tell a fault, of those that asked. */
-export function tellersOf(fault: Parameters<typeof expectedOf>[0], askers: readonly string[]): string[] {
-  const expected = expectedOf(fault);
-  return askers.filter((asker) => expected.some(({ by }) => by.test(asker)));
 }
 
 const round = (ms: number) => Math.round(ms / 100) / 10;

@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Askers } from './askers.ts';
-import type { Asker } from './expectations.ts';
+import { type Asker, askers } from './expectations.ts';
 import { type Fault, nameOf } from './faults.ts';
 import { type Answer, type Bounds, bounds, type MadeFault, Model, seconds, type Violation } from './model.ts';
 import { schedule, type Turn } from './schedule.ts';
@@ -12,8 +12,8 @@ export interface TruthOptions {
   readonly seed: number;
   /** No new fault begins after this time. */
   readonly lastsMs: number;
-  /** Some of the possible ones, in this order and once each, in place of the schedule. */
-  readonly only?: readonly Fault[];
+  /** In place of the schedule. */
+  readonly turns?: Iterable<Turn>;
   readonly say: (line: string) => void;
 }
 
@@ -36,7 +36,7 @@ const calmMs = 12_000;
 const wellMsMax = 75_000;
 const stallMsMin = 2_000;
 
-export async function runTruth({ seed, lastsMs, only, say }: TruthOptions): Promise<TruthResult> {
+export async function runTruth({ seed, lastsMs, say, ...options }: TruthOptions): Promise<TruthResult> {
   const { faults, leftOut } = Stage.possible();
   for (const line of leftOut) say(`left out: ${line}`);
   const model = new Model();
@@ -63,9 +63,9 @@ export async function runTruth({ seed, lastsMs, only, say }: TruthOptions): Prom
   const stopNow = () => interrupted.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stopNow);
   const stage = await Stage.open();
-  const askers = new Askers(stage, take);
+  const asking = new Askers(stage, take);
   try {
-    await askers.start();
+    await asking.start();
     await untilCalm(latest, interrupted.signal);
     for (const [asker, { answer }] of latest) {
       model.learn(asker, answer.says);
@@ -73,8 +73,7 @@ export async function runTruth({ seed, lastsMs, only, say }: TruthOptions): Prom
     }
     isJudging = true;
     const beganMs = performance.now();
-    const turns = only === undefined ? schedule(faults, seed) : turnsOf(only, seed);
-    for (const turn of turns) {
+    for (const turn of options.turns ?? schedule(faults, seed)) {
       if (performance.now() - beganMs > lastsMs || interrupted.signal.aborted) break;
       await runTurn({ stage, model, turn, say });
       await untilWell(model, latest);
@@ -88,14 +87,14 @@ export async function runTruth({ seed, lastsMs, only, say }: TruthOptions): Prom
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, stopNow);
     stalls.stop();
-    await askers.stop();
+    await asking.stop();
     await stage.close();
   }
 }
 
-function* turnsOf(faults: readonly Fault[], seed: number): Generator<Turn> {
-  const turns = schedule(faults, seed);
-  for (const fault of faults) yield { ...turns.next().value, fault, second: undefined, holdMs: 20_000, restMs: 500 };
+/** Each fault for 20 s, one after the other. */
+export function* oneByOne(faults: readonly Fault[]): Generator<Turn> {
+  for (const fault of faults) yield { faults: [{ fault, afterMs: 0 }], holdMs: 20_000, restMs: 500, size: 0.5 };
 }
 
 interface TurnRequest {
@@ -106,21 +105,16 @@ interface TurnRequest {
 }
 
 async function runTurn({ stage, model, turn, say }: TurnRequest): Promise<void> {
-  const { fault, holdMs, second, size } = turn;
-  const first = await make(stage, model, fault, size);
-  const also = second === undefined ? '' : `, and ${nameOf(second.fault)}`;
-  say(`${new Date().toISOString().slice(11, 19)} ${nameOf(fault)}${also}`);
-  let other: MadeFault | undefined;
-  if (second !== undefined) {
-    await pause(second.afterMs);
-    other = await make(stage, model, second.fault, size);
-  }
-  await pause(Math.max(0, first.madeMs + holdMs - performance.now()));
-  await mend(stage, first);
-  if (other !== undefined) {
-    await pause(Math.max(0, other.madeMs + holdMs - performance.now()));
-    await mend(stage, other);
-  }
+  const { faults, holdMs, size } = turn;
+  say(`${new Date().toISOString().slice(11, 19)} ${faults.map(({ fault }) => nameOf(fault)).join(', and ')}`);
+  await Promise.all(
+    faults.map(async ({ fault, afterMs }) => {
+      await pause(afterMs);
+      const made = await make(stage, model, fault, size);
+      await pause(holdMs);
+      await mend(stage, made);
+    }),
+  );
 }
 
 async function make(stage: Stage, model: Model, fault: Fault, size: number): Promise<MadeFault> {
@@ -153,7 +147,7 @@ async function untilCalm(latest: Latest, { aborted }: AbortSignal): Promise<void
     const nowMs = performance.now();
     const all = [...latest.values()];
     const isBad = all.some(({ answer }) => answer.says.some((line) => /^away|^no address|^stale|^PTL0[12]/.test(line)));
-    if (all.length >= 16 && !isBad && all.every(({ sinceMs }) => nowMs - sinceMs > calmMs)) return;
+    if (all.length === askers.length && !isBad && all.every(({ sinceMs }) => nowMs - sinceMs > calmMs)) return;
     if (aborted || nowMs - beganMs > settleMsMax) {
       const lines = all.map(({ answer }) => `${answer.asker}: ${answer.says.join('; ')}`);
       throw new Error(`nothing was calm within ${seconds(settleMsMax)}:\n${lines.join('\n')}`);

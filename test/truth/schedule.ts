@@ -4,11 +4,10 @@ import { seededRandom } from '../../sim/virtual-world.ts';
 import type { Fault } from './faults.ts';
 
 export interface Turn {
-  readonly fault: Fault;
-  /** How long it lasts. */
+  /** The first one at once, others meanwhile. */
+  readonly faults: readonly { readonly fault: Fault; readonly afterMs: number }[];
+  /** How long each of them lasts. */
   readonly holdMs: number;
-  /** A second fault meanwhile. */
-  readonly second: { readonly fault: Fault; readonly afterMs: number } | undefined;
   /** How long nothing happens after everything is well again. */
   readonly restMs: number;
   /** For faults that have a size, such as the jump of a clock: -1 to 1. */
@@ -33,10 +32,11 @@ export function* schedule(faults: readonly Fault[], seed: number): Generator<Tur
     const fault = next();
     const lastsMs = between(holdMs);
     const other = random() < secondShare ? next() : undefined;
-    const second =
-      other === undefined || other.part === fault.part
-        ? undefined
-        : { fault: other, afterMs: Math.round(random() * (lastsMs / 2)) };
-    yield { fault, holdMs: lastsMs, second, restMs: between(restMs), size: random() < 0.5 ? -random() : random() };
+    const afterMs = Math.round(random() * (lastsMs / 2));
+    const isTwo = other !== undefined && other.part !== fault.part;
+    yield {
+      faults: [{ fault, afterMs: 0 }, ...(isTwo ? [{ fault: other, afterMs }] : [])],
+      ...{ holdMs: lastsMs, restMs: between(restMs), size: random() < 0.5 ? -random() : random() },
+    };
   }
 }

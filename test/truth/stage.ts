@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { parse, stringify } from 'yaml';
 import { createRealHost } from '../../src/base/real/host.ts';
 import { createRealWorld } from '../../src/base/real/world.ts';
@@ -42,6 +43,7 @@ export class Stage {
   readonly #clocks = new Map<Part, MovableClock>();
   readonly #disks = new Map<Part, SmallDisk>();
   readonly #backends = new Map<string, { server: Server; readonly address: string; readonly port: number }>();
+  readonly #fillers = new Map<Part, NodeJS.Timeout>();
   readonly #stops: (() => unknown)[] = [];
   readonly #dnsPorts = new Map<ClusterId, number>();
   dashboardUrl = '';
@@ -127,6 +129,7 @@ export class Stage {
     for (const stop of this.#stops.splice(0).reverse()) await stop();
     for (const relay of this.#relays.values()) relay.close();
     for (const { server } of this.#backends.values()) server.close();
+    for (const filler of this.#fillers.values()) clearInterval(filler);
     for (const disk of this.#disks.values()) disk.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
@@ -330,31 +333,41 @@ export class Stage {
     });
   }
 
-  /** Until it refuses a write: space that it has taken already lets it go on for a while, and all is well until then. */
+  /**
+   * Until it refuses small writes too: space that it has taken already lets it go on for a while, and all is well until then.
+   * What it frees meanwhile is taken at once.
+   */
   async #fill(part: Part): Promise<void> {
     const disk = this.#disks.get(part)!;
     disk.fill();
     const connection = await connect(join(this.#dataOf(part), 'admin.kubeconfig'));
     try {
-      for (let index = 0; index < 300; index += 1) {
-        const object = { metadata: { name: `ballast-${index}` }, data: { value: 'x'.repeat(100_000) } };
+      for (let index = 0, refused = 0; refused < 5; index += 1) {
+        if (index === 400) throw new Error(`${part} took 400 writes on a full disk`);
+        const value = 'x'.repeat(refused === 0 ? 100_000 : 1_000);
+        const object = { metadata: { name: `ballast-${index}` }, data: { value } };
         const { status } = await connection.request('POST', ballastPath, object);
-        if (status >= 500) return;
         disk.fill();
+        refused = status >= 500 ? refused + 1 : 0;
+        if (refused > 0) await pause(500);
       }
-      throw new Error(`${part} took 30 MB on a full disk`);
     } finally {
       connection.close();
     }
+    this.#fillers.set(
+      part,
+      setInterval(() => disk.fill(), 1_000),
+    );
   }
 
   async #empty(part: Part): Promise<void> {
+    clearInterval(this.#fillers.get(part));
     this.#disks.get(part)!.free();
     const connection = await connect(join(this.#dataOf(part), 'admin.kubeconfig'));
     try {
-      for (let index = 0; index < 300; index += 1) {
+      for (let index = 0, missing = 0; missing < 10; index += 1) {
         const { status } = await connection.request('DELETE', `${ballastPath}/ballast-${index}`);
-        if (status === 404) return;
+        if (status === 404) missing += 1;
       }
     } finally {
       connection.close();
