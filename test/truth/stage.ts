@@ -171,7 +171,7 @@ export class Stage {
   async #startCluster(id: ClusterId): Promise<void> {
     const index = clusters.indexOf(id) + 1;
     const server = `https://127.0.0.1:${this.#relays.get(`link ${id}`)!.port}`;
-    const ranges = [`127.${80 + index}.0.0/16`, `10.9${index}.0.0/16`, '127.0.0.1/32'];
+    const ranges = [`127.${80 + index}.0.0/16`, `10.9${index}.0.0/16`];
     const place = ['--region', `r${index}`, '--server', server, '--allowed-range', ...ranges];
     const token = await this.#type('broker', `broker token ${id} --clusterset prod`, ...place);
     await this.#type(`home ${id}`, 'join', token.split('\n').at(-1)!);
@@ -180,7 +180,7 @@ export class Stage {
     this.#dnsPorts.set(id, dnsPort);
     await this.#addPart(`dns ${id}`, `home ${id}`, (kubeconfig) => [
       ...['dns', '--cluster-id', id, '--kubeconfig', kubeconfig, '--listen', `127.0.0.1:${dnsPort}`],
-      ...['--stub-listen', `127.0.0.1:${stubPort}`, '--stub-file', join(this.folder, `${id}-stubs.json`)],
+      ...['--stub-listen', `127.${80 + index}.0.1:${stubPort}`, '--stub-file', join(this.folder, `${id}-stubs.json`)],
       ...['--state', join(this.folder, `${id}-names`), ...admin],
     ]);
     const client = await this.clientOf(this.kubeconfigOf(id));
