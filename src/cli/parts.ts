@@ -11,11 +11,11 @@ import { partLabel } from '../kube/objects/part-lease.ts';
 import { type PartStatus, partStatuses } from '../kube/objects/part-status.ts';
 import { formatTable } from './table.ts';
 
-/** Undefined if the caller may not read Leases there. */
-export async function readParts(home: Client, nowMs: number): Promise<PartStatus[] | undefined> {
+/** Undefined if the caller may not read Leases there. The time is taken after the read: a report during it is not of the future. */
+export async function readParts(home: Client, wallMs: () => number): Promise<PartStatus[] | undefined> {
   try {
     const leases = await listAll<Lease>(home, leaseType, { namespace: systemNamespace, labelSelector: partLabel });
-    return partStatuses(leases, nowMs);
+    return partStatuses(leases, wallMs());
   } catch (error) {
     if (isForbidden(error)) return undefined;
     throw error;

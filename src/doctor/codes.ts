@@ -243,7 +243,7 @@ export const codes = {
     title: 'a clock is off',
     severity: 'error',
     means:
-      'The clock of the home and the clock of this machine differ. Leases, tokens and certificates are judged wrongly.',
+      'The clock of the home or of a part differs from that of this machine. Leases, tokens and certificates are judged wrongly.',
     fix: 'Synchronise the clocks of both machines (NTP).',
   },
   PTL0702: {

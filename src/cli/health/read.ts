@@ -1,16 +1,16 @@
 // Reads what doctor checks of one cluster, within a bound of time. A failed read becomes a reason, never an error:
 // one cluster that does not answer must not hide the others.
 
-import { addressClaimType } from '../../addresses/address-claim.ts';
+import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
 import { version } from '../../base/version.ts';
 import { sleep, type World } from '../../base/world.ts';
 import { findMembership, greetBroker, withBroker } from '../../clusterset/explain/consult.ts';
 import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
 import { listAll, readSetState } from '../../clusterset/explain/set-state.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
-import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
-import { serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
-import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
+import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { type ServiceExportPolicy, serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
+import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import { withCertificateAdvice } from '../../clusterset/rules/leases/trusted-authorities.ts';
 import type {
@@ -31,15 +31,15 @@ import type { HomeAccess } from '../../kube/client/kubeconfig.ts';
 import { readReadiness } from '../../kube/client/readiness.ts';
 import { StoppedAnswering, whileAnswering } from '../../kube/client/while-answering.ts';
 import { ApiError, isForbidden, isNotFound, isUnauthorized } from '../../kube/objects/api-error.ts';
-import { endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
+import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { partLabel } from '../../kube/objects/part-lease.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
-import { serviceType } from '../../kube/objects/service.ts';
-import { peerType } from '../../peering/kinds/peer.ts';
-import { peerExportType } from '../../peering/kinds/peer-export.ts';
+import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { type Peer, peerType } from '../../peering/kinds/peer.ts';
+import { type PeerExport, peerExportType } from '../../peering/kinds/peer-export.ts';
 import { endingIn } from '../../xds/identity/ending-certificates.ts';
 import { describeError } from '../exit-codes.ts';
 import { readParts } from '../parts.ts';
@@ -98,8 +98,18 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
     const member = 'value' in membership ? membership.value : undefined;
     const [broker, parts, certificates] = await Promise.all([
       'why' in membership ? membership : read('the clusterset', () => readBroker(request, client, member)),
-      read(`leases in ${systemNamespace}`, () => partsOf(client, world.clock.wallMs())),
+      read(`leases in ${systemNamespace}`, () => partsOf(client, world)),
       read('certificates', () => readCertificates(client, access, member)),
+    ]);
+    const [exports, imports, policies, services, slices, claims, peers, peerExports] = await Promise.all([
+      list<ServiceExport>(serviceExportType),
+      list<ServiceImport>(serviceImportType),
+      list<ServiceExportPolicy>(serviceExportPolicyType),
+      list<Service>(serviceType),
+      list<EndpointSlice>(endpointSliceType),
+      list<AddressClaim>(addressClaimType),
+      list<Peer>(peerType),
+      list<PeerExport>(peerExportType),
     ]);
     return {
       cluster: member?.clusterId ?? access.contextName,
@@ -108,14 +118,7 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
       server: access.server,
       ...{ health, membership, broker, parts, certificates },
       federations: awayOf(broker) ?? (await read('federations', () => readFederations(world, client, member))),
-      exports: await list(serviceExportType),
-      imports: await list(serviceImportType),
-      policies: await list(serviceExportPolicyType),
-      services: await list(serviceType),
-      slices: await list(endpointSliceType),
-      claims: await list(addressClaimType),
-      peers: await list(peerType),
-      peerExports: await list(peerExportType),
+      ...{ exports, imports, policies, services, slices, claims, peers, peerExports },
       external: await list(meshExternalServiceType, systemNamespace),
       ...(await askParts(read, client, request)),
       forbidden,
@@ -205,8 +208,8 @@ async function readHealth(world: World, access: HomeAccess): Promise<Health> {
   }
 }
 
-async function partsOf(client: Client, nowMs: number) {
-  const parts = await readParts(client, nowMs);
+async function partsOf(client: Client, { clock }: World) {
+  const parts = await readParts(client, () => clock.wallMs());
   if (parts !== undefined) return parts;
   throw new ApiError('you may not list them', { code: 403, reason: 'Forbidden' });
 }

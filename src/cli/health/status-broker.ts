@@ -44,6 +44,6 @@ async function readSet(broker: Client, { clusterset, server, nowMs }: SetRequest
     behind: [],
     unpublished: [],
     notes: setNotes(state),
-    parts: await readParts(broker, nowMs),
+    parts: await readParts(broker, () => nowMs),
   };
 }

@@ -54,7 +54,7 @@ export async function readHomeStatus({ home, membership, why, nowMs }: HomeStatu
     stale: [],
     behind: [],
     unpublished: [],
-    parts: await readParts(home, nowMs),
+    parts: await readParts(home, () => nowMs),
   };
 }
 

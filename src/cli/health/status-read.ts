@@ -53,7 +53,7 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
     .filter(([key, object]) => !known.has(key) && isOurs(object) && !isUnread(object))
     .map(([key]) => key);
   const nowMs = deps.world.clock.wallMs();
-  const parts = await readParts(home, nowMs);
+  const parts = await readParts(home, () => nowMs);
   const clusters = state.members.map((member) => clusterStatus(member, state, nowMs));
   return {
     clusterset: membership.clusterset,

@@ -38,14 +38,7 @@ export const homeChecks: Checks = {
         subject: `${part} on ${node}`,
         message: `its account may not ${missingRights.join(', ')}`,
       })),
-  PTL0701: ({ health, server }) => {
-    const { clockOffMs } = need(health);
-    if (clockOffMs === undefined || Math.abs(clockOffMs) <= clockOffMsMax) return [];
-    const direction = clockOffMs > 0 ? 'ahead of' : 'behind';
-    return [
-      { subject: server, message: `its clock is ${formatElapsed(Math.abs(clockOffMs))} ${direction} this machine's` },
-    ];
-  },
+  PTL0701: (facts) => [...homeClock(facts), ...reporterClocks(facts)],
   PTL0702: (facts) => certificates(facts, ({ endMs }, nowMs) => endMs <= nowMs, 'expired'),
   PTL0703: (facts) =>
     certificates(
@@ -61,6 +54,37 @@ export const homeChecks: Checks = {
         message: `it runs ${version || 'an unknown version'}, this program is ${ownVersion}`,
       })),
 };
+
+function homeClock({ health, server }: ClusterFacts): Found[] {
+  const { clockOffMs } = need(health);
+  if (clockOffMs === undefined || Math.abs(clockOffMs) <= clockOffMsMax) return [];
+  const direction = clockOffMs > 0 ? 'ahead of' : 'behind';
+  return [
+    { subject: server, message: `its clock is ${formatElapsed(Math.abs(clockOffMs))} ${direction} this machine's` },
+  ];
+}
+
+/** Parts and agents whose reports lie in the future: they would be called alive for so long. One that is behind is silent. */
+function reporterClocks({ health, parts, broker, nowMs }: ClusterFacts): Found[] {
+  const set = 'value' in broker && broker.value.kind === 'answers' ? broker.value.set : undefined;
+  const reporters = [
+    ...('value' in parts ? parts.value : []).map(({ part, node, aheadMs }) => ({
+      subject: `${part} on ${node}`,
+      aheadMs,
+    })),
+    ...(set?.state.members ?? []).map(({ id, lease }) => ({
+      subject: `agent of cluster ${id}`,
+      aheadMs: Date.parse(lease?.spec?.renewTime ?? '') - nowMs,
+    })),
+  ];
+  // Where the home agrees with them, this machine's clock is behind, which is told of the home.
+  const homeAheadMs = Math.max(0, need(health).clockOffMs ?? 0);
+  return reporters.flatMap(({ subject, aheadMs = 0 }) =>
+    aheadMs - homeAheadMs > clockOffMsMax
+      ? [{ subject, message: `its clock is ${formatElapsed(aheadMs)} ahead of this machine's, by its last report` }]
+      : [],
+  );
+}
 
 function isDiskProblem(text: string): boolean {
   return /\[-\]store failed/.test(text);

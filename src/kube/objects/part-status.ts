@@ -13,6 +13,8 @@ export interface PartStatus {
   readonly reportedAgoMs: number | undefined;
   /** Rights that its home refuses it. */
   readonly missingRights: readonly string[];
+  /** How far its last report lies in the future: its clock is ahead by so much at least. Absent otherwise. */
+  readonly aheadMs?: number;
 }
 
 /** Without those that are taken for removed. */
@@ -30,6 +32,7 @@ function partStatusOf(lease: Lease, nowMs: number): PartStatus {
     state: kind === 'reported' ? 'reporting' : 'silent',
     reportedAgoMs: reportedMs === undefined ? undefined : Math.max(0, nowMs - reportedMs),
     missingRights: missingRightsIn(lease),
+    ...(reportedMs !== undefined && reportedMs > nowMs ? { aheadMs: reportedMs - nowMs } : {}),
   };
 }
 
