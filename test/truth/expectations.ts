@@ -13,7 +13,7 @@ export const askers: readonly Asker[] = [
   ...clusters.map((id): Asker => `dns@${id}`),
 ];
 
-export const placeOf = (asker: Asker) => asker.split('@')[1];
+const placeOf = (asker: Asker) => asker.split('@')[1];
 
 /** The asker told the fault if one of its lines matches. */
 export interface Expected {

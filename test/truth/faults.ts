@@ -17,7 +17,7 @@ export type Part =
   | `${'home' | 'agent' | 'dns'} ${ClusterId}`;
 
 /** Cut off: its requests to its home are lost; those of the authority and of a link to the broker. */
-export type FaultKind = 'killed' | 'frozen' | 'cut off' | 'disk full' | 'clock jumped';
+type FaultKind = 'killed' | 'frozen' | 'cut off' | 'disk full' | 'clock jumped';
 
 export interface Fault {
   readonly part: Part;

@@ -11,7 +11,7 @@ import type { Condition } from '../../src/kube/objects/object.ts';
 export type Names = ReadonlyMap<string, string>;
 
 /** `home east [east]`, `dns on [west]`, `ServiceExport shop/cart [west]`. */
-export function lineOf(
+function lineOf(
   names: Names,
   { code, subject, places }: { code: string; subject: string; places: readonly string[] },
 ): string {
