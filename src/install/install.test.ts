@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { deployFiles } from '../../test/support/deploy-files.ts';
 import { parseListen } from '../cli/roles/options.ts';
 import type { KubernetesObject } from '../kube/objects/object.ts';
@@ -508,3 +509,15 @@ describe('install: stub zones', () => {
     expect(JSON.stringify(objects)).not.toContain('portolan-resolver-authority');
   });
 });
+
+test.each(['serviceimports', 'serviceexports'])(
+  'the definition of %s -> labels of the mcs-api release, by which installers compare versions',
+  (name) => {
+    const { metadata } = parse(readFileSync(`deploy/crds/${name}.yaml`, 'utf8')) as { metadata: { labels: object } };
+    expect(metadata.labels).toEqual({
+      'app.kubernetes.io/managed-by': 'portolan',
+      'multicluster.x-k8s.io/release-version': 'v0.5.0',
+      'multicluster.x-k8s.io/crd-schema-revision': '0',
+    });
+  },
+);
