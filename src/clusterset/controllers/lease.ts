@@ -45,8 +45,8 @@ export interface LeaseOptions {
 
 /** A renewal that hangs on a dead connection is given up, so that the next one goes another way. */
 const renewalMs = { min: 2000, max: 10_000 };
-/** A broker that restarts is back sooner. */
-const brokerLostMsMin = 8_000;
+/** A broker that restarts is back sooner, and is asked again soon. Its last answer may be one period older. */
+const brokerRestartMs = 8_000;
 /** After a failure we are in a hurry, for the others count the time; but a broker that stays away is not asked as fast. */
 const hurryMs = 500;
 /** Renewals come a little early, by chance: members that begin together do not stay together. */
@@ -81,7 +81,7 @@ export class LeaseController {
   constructor(options: LeaseOptions) {
     this.#options = options;
     this.#failureLines = new LogBudget(options.world.clock, { linesMax: 1, perMs: 60_000 });
-    const boundMs = () => Math.max(brokerLostMsMin, 2 * options.times().renewMs);
+    const boundMs = () => options.times().renewMs + brokerRestartMs;
     this.#broker = new Contact({ boundMs, nowMs: options.world.clock.monotonicMs() });
     this.#judge = new LeaseJudge(() => this.#patient.judgeBy(options.times(), options.world.clock.monotonicMs()));
     this.#memory = new VerdictMemory({ ...options, namespace: options.systemNamespace });
