@@ -136,12 +136,12 @@ describeWith(['etcd'], 'resolver and authority with a TSIG key, or over TLS', ()
     const [host, port] = ['127.0.0.1', await freePort()];
     const tls = ['--tls-port', String(port), '--tls-cert', pem('authority.crt'), '--tls-key', pem('authority.key')];
     const flags = ['--federation', 'world', '--etcd', etcd.url, ...tls, '--tls-client-ca', pem('ca')];
-    const first = await start(...flags, '--peer-identity', 'resolver-east');
+    const first = await start(...flags, '--trusted-identity', 'resolver-east');
     const stub = ['--stub', `world.svc.federation=${host}:${port}`];
     const dns = await start('--cluster-id', 'east', '--kubeconfig', home.kubeconfig, ...stub, ...overTls('east'));
     expect(await askUdp(dns.target, `${name} A`)).toBe('10.0.0.1, 192.0.2.2');
     await first.stop();
-    await start(...flags, '--peer-identity', 'resolver-east');
+    await start(...flags, '--trusted-identity', 'resolver-east');
     await until('answered', async () => (await askUdp(dns.target, `new.${name} A`)) === 'NXDOMAIN');
   });
 

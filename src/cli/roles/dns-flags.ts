@@ -83,10 +83,6 @@ export interface DnsFlags {
   readonly trustedRange: string[];
   readonly trustedIdentity: string[];
   readonly trustedKey: string[];
-  /** Earlier names of the three above. */
-  readonly peer: string[];
-  readonly peerIdentity: string[];
-  readonly peerKey: string[];
   readonly federationCert?: string;
   readonly federationKey?: string;
   readonly state?: string;
@@ -118,7 +114,6 @@ export function checkFlags(flags: DnsFlags): void {
   for (const [flag, texts] of [
     ['--client', flags.client],
     ['--trusted-range', flags.trustedRange],
-    ['--peer', flags.peer],
   ] as const) {
     for (const text of texts)
       if (!parseRange(text)) throw usageError(`${flag} ${text}: want an address or a range such as 10.0.0.0/8`);
@@ -284,15 +279,11 @@ export async function identityOf(
   return { certificate, key };
 }
 
-type TrustFlags = 'trustedRange' | 'trustedIdentity' | 'trustedKey' | 'peer' | 'peerIdentity' | 'peerKey';
+type TrustFlags = 'trustedRange' | 'trustedIdentity' | 'trustedKey';
 
 export async function trustOf(host: Host, flags: Pick<DnsFlags, TrustFlags>): Promise<TrustConfig> {
-  const keys = [
-    ...(await keysIn(host, '--trusted-key', flags.trustedKey)),
-    ...(await keysIn(host, '--peer-key', flags.peerKey)),
-  ];
-  const ranges = [...flags.trustedRange, ...flags.peer];
-  return { trusted: { ranges, identities: [...flags.trustedIdentity, ...flags.peerIdentity] }, keys };
+  const { trustedRange: ranges, trustedIdentity: identities, trustedKey } = flags;
+  return { trusted: { ranges, identities }, keys: await keysIn(host, '--trusted-key', trustedKey) };
 }
 
 export interface EtcdEndpoints {

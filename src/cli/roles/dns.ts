@@ -181,9 +181,6 @@ function addAuthorityOptions(command: Command): void {
     )
     .addOption(list('--trusted-identity <name...>', 'the same by names in client certificates, over TLS'))
     .addOption(list('--trusted-key <file...>', 'the same by TSIG keys, as tsig-keygen writes them'))
-    .addOption(list('--peer <cidr...>', 'earlier name of --trusted-range').hideHelp())
-    .addOption(list('--peer-identity <name...>', 'earlier name of --trusted-identity').hideHelp())
-    .addOption(list('--peer-key <file...>', 'earlier name of --trusted-key').hideHelp())
     .option('--federation-cert <file>', "client certificate to post stub zones to members' resolvers")
     .option('--federation-key <file>', 'its key');
 }
