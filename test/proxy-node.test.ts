@@ -210,6 +210,60 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
     await udp.stop();
   });
 
+  test.each([4, 6])(
+    'IPv%s: an endpoint is silent and called ready -> no connection fails: the next attempt goes to another',
+    async (family) => {
+      const silent = family === 4 ? 'ip daddr 10.77.0.3' : 'ip6 daddr fd77::3';
+      net.run(
+        far,
+        `nft 'add table inet silent; add chain inet silent c { type filter hook input priority 0; }; add rule inet silent c ${silent} tcp dport 8080 drop'`,
+      );
+      try {
+        const task = { host: family === 4 ? vip : vip6, family, lanes: 60, timeoutMs: 40_000 };
+        expect(await who(node, task)).toEqual({ who: ['s1', 's2'], failures: {} });
+        if (family === 4) expect(await who(pod, task)).toEqual({ who: ['s1', 's2'], failures: {} });
+      } finally {
+        net.run(far, 'nft delete table inet silent');
+      }
+    },
+  );
+
+  test('weights on an import -> its connections go by them, with and without affinity; a change of weights is followed', async () => {
+    const shares = async (task: object = {}) => {
+      const count = 3000;
+      const { answers, failures } = await ask(net, node, { kind: 'tcp', host: '243.0.0.9', port: 80, count, ...task });
+      expect(failures).toEqual({});
+      return Object.fromEntries(Object.entries(answers).map(([says, times]) => [says, (100 * times) / count]));
+    };
+    const weighted = async (first: number, affinitySeconds?: number) => {
+      const spec = { ips: ['243.0.0.9'], ports, ...(affinitySeconds === undefined ? {} : { affinitySeconds }) };
+      const groups = [
+        [['far'], first],
+        [['other'], 100 - first],
+      ];
+      const made = importOf('w', spec);
+      const annotations = { 'portolan.dev/routing': JSON.stringify({ g: groups }) };
+      await put({ ...made, metadata: { ...made.metadata, annotations } });
+    };
+    for (const claim of claimsOf('w', { ips: ['243.0.0.9'] })) await put(claim);
+    await weighted(90);
+    await put(sliceOf({ service: 'w', cluster: 'far', addresses: ['10.77.0.1'], ports: target }));
+    await put(sliceOf({ service: 'w', cluster: 'other', addresses: ['10.77.0.2', '10.77.0.3'], ports: target }));
+    await until('all are served', async () => Object.keys(await shares()).length === 3);
+    const first = await shares();
+    expect(Math.abs(first['s1']! - 90)).toBeLessThan(2);
+    expect(Math.abs(first['s2']! - 5)).toBeLessThan(2);
+    await weighted(20);
+    await until('the change is followed', async () => (await shares())['s1']! < 50);
+    const second = await shares();
+    expect(Math.abs(second['s1']! - 20)).toBeLessThan(3);
+    expect(await differences()).toEqual([]);
+    await weighted(50, 600);
+    const sticky = { host: '243.0.0.9', count: 30 };
+    await until('one client has one endpoint', async () => (await who(node, sticky)).who.length === 1);
+    expect(await differences()).toEqual([]);
+  });
+
   test('somebody deletes, adds and flushes in our table -> put right; other tables are never touched', async () => {
     const others = () => net.run(node, 'nft list table ip others');
     const ours = () => JSON.stringify(comparable(net.run(node, 'nft -j list ruleset')));

@@ -18,6 +18,7 @@ import { transactionObserver } from './metrics.ts';
 import { addRoutes, forwardingProblem, rangeProblems, removeRoutes } from './node-network.ts';
 import { OwnWriters } from './own-writers.ts';
 import type { Redirect } from './redirects.ts';
+import { retryProbe } from './script.ts';
 import type { TableOptions } from './table.ts';
 
 export interface KernelModeOptions {
@@ -49,7 +50,8 @@ const monitorRestartMs = 5000;
 
 /** Rejects if this node cannot have rules: later problems are in `status`. */
 export async function openKernelMode(options: KernelModeOptions): Promise<KernelMode> {
-  const { host, world, log, table } = options;
+  const { host, world, log } = options;
+  let { table } = options;
   const parts = new Parts(log);
   const lock = await takeLock();
   parts.add('lock', () => lock.release());
@@ -60,6 +62,7 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     await nft.list('ruleset-without-elements');
     const taken = await rangeProblems(host, table.ranges);
     if (taken.length > 0) throw new Error(taken.join('; '));
+    table = await withRetries(nft, table, log);
   } catch (error) {
     await parts.stop();
     throw error;
@@ -68,6 +71,7 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
   const observe = transactionObserver(options.metrics, () => applier.status());
   const applier: NftApplier = new NftApplier({
     ...options,
+    table,
     nft,
     observe,
     onGone: (gone) => void conntrack.clear(gone),
@@ -94,6 +98,22 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     verify: () => applier.verify(),
     stop: () => parts.stop(),
   };
+}
+
+/** As long as a client waits before it tries again. */
+const retrySeconds = 1;
+
+/** With times for unanswered connections where the kernel can do it. */
+async function withRetries(nft: NftProgram, table: TableOptions, log: Log): Promise<TableOptions> {
+  const wanted = { ...table, retrySeconds };
+  try {
+    await nft.apply(retryProbe(wanted));
+    return wanted;
+  } catch (error) {
+    const what = 'the kernel cannot time out single connections: those to an endpoint that is silent fail';
+    log.warn(what, { error: errorText(error) });
+    return table;
+  }
 }
 
 /** Warned of once each; a node whose forwarding is switched on later needs no restart. */

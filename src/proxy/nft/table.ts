@@ -16,6 +16,8 @@ export interface TableOptions {
   readonly ranges: readonly IpRange[];
   /** Connections of this user are never redirected: those of the Envoy that gets the others. */
   readonly redirectExceptUid?: number;
+  /** After this long without an answer a client's next attempt is a new connection to the kernel and may go elsewhere. */
+  readonly retrySeconds?: number;
 }
 
 interface Declaration {
@@ -70,6 +72,28 @@ function clientKey(version: 4 | 6): string {
   return `${hash(1)} . ${hash(2)}`;
 }
 
+/** Objects of the kernel with times for connections that are not answered. */
+export function retryTimeouts({ retrySeconds }: TableOptions): Declaration[] {
+  if (retrySeconds === undefined) return [];
+  return versions.map((version) => ({
+    name: `retry${version}`,
+    body: `protocol tcp; l3proto ${version === 4 ? 'ip' : 'ip6'}; policy = { syn_sent : ${retrySeconds} };`,
+  }));
+}
+
+function retryChains({ ranges, retrySeconds }: TableOptions): Chain[] {
+  if (retrySeconds === undefined) return [];
+  const rules = ranges.map((range) => {
+    const version = range.family === 'IPv4' ? 4 : 6;
+    return `${daddr(range)} ${formatRange(range)} meta l4proto tcp ct state new ct timeout set "retry${version}"`;
+  });
+  return ['prerouting', 'output'].map((hook) => ({
+    name: `retry-${hook}`,
+    hook: `type filter hook ${hook} priority -150; policy accept;`,
+    rules,
+  }));
+}
+
 interface Chain {
   readonly name: string;
   /** `type nat hook …`, for those that packets enter by themselves. */
@@ -121,6 +145,7 @@ export function fixedChains(options: TableOptions): Chain[] {
         'ct status dnat ip6 saddr . ip6 daddr @hair6 masquerade',
       ],
     },
+    ...retryChains(options),
     { name: 'left-pre', hook: 'type filter hook prerouting priority -99; policy accept;', rules: ['jump left'] },
     { name: 'left-out', hook: 'type filter hook output priority -99; policy accept;', rules: ['jump left'] },
   ];
