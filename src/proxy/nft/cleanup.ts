@@ -6,6 +6,7 @@ import type { IpRange } from '../../base/net/ip.ts';
 import { sleep, type Timers } from '../../base/world.ts';
 import { type Nft, removeTable } from './edge/nft.ts';
 import { rangesWithRoutes, removeRoutes } from './node-network.ts';
+import { removeRetryScript } from './retry-table.ts';
 import { drainScript } from './script.ts';
 
 export interface CleanupOptions {
@@ -27,6 +28,7 @@ export async function cleanUp({ host, nft, ranges, timers }: CleanupOptions): Pr
     }
     await removeTable(host);
   }
+  await nft.apply(removeRetryScript);
   await removeRoutes(host);
 }
 

@@ -18,7 +18,7 @@ import { transactionObserver } from './metrics.ts';
 import { addRoutes, forwardingProblem, rangeProblems, removeRoutes } from './node-network.ts';
 import { OwnWriters } from './own-writers.ts';
 import type { Redirect } from './redirects.ts';
-import { retryProbe } from './script.ts';
+import { retryScript } from './retry-table.ts';
 import type { TableOptions } from './table.ts';
 
 export interface KernelModeOptions {
@@ -47,11 +47,11 @@ export interface KernelMode {
 
 const nodeCheckMs = 60_000;
 const monitorRestartMs = 5000;
+const monitorOverlapMs = 1000;
 
 /** Rejects if this node cannot have rules: later problems are in `status`. */
 export async function openKernelMode(options: KernelModeOptions): Promise<KernelMode> {
-  const { host, world, log } = options;
-  let { table } = options;
+  const { host, world, log, table } = options;
   const parts = new Parts(log);
   const lock = await takeLock();
   parts.add('lock', () => lock.release());
@@ -62,7 +62,7 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     await nft.list('ruleset-without-elements');
     const taken = await rangeProblems(host, table.ranges);
     if (taken.length > 0) throw new Error(taken.join('; '));
-    table = await withRetries(nft, table, log);
+    await writeRetries(nft, table.ranges, log);
   } catch (error) {
     await parts.stop();
     throw error;
@@ -71,7 +71,6 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
   const observe = transactionObserver(options.metrics, () => applier.status());
   const applier: NftApplier = new NftApplier({
     ...options,
-    table,
     nft,
     observe,
     onGone: (gone) => void conntrack.clear(gone),
@@ -82,7 +81,9 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
   await node.start();
   const useRanges = async (ranges: readonly IpRange[]) => {
     const problem = await node.useRanges(ranges);
-    if (problem === '') applier.setTable({ ...table, ranges });
+    if (problem !== '') return problem;
+    applier.setTable({ ...table, ranges });
+    await writeRetries(nft, ranges, log);
     return problem;
   };
   addMonitor({ world, log, nft, applier }, parts);
@@ -100,19 +101,13 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
   };
 }
 
-/** As long as a client waits before it tries again. */
-const retrySeconds = 1;
-
-/** With times for unanswered connections where the kernel can do it. */
-async function withRetries(nft: NftProgram, table: TableOptions, log: Log): Promise<TableOptions> {
-  const wanted = { ...table, retrySeconds };
+/** A kernel that cannot do it is left as it is: the rules do without. */
+async function writeRetries(nft: NftProgram, ranges: readonly IpRange[], log: Log): Promise<void> {
   try {
-    await nft.apply(retryProbe(wanted));
-    return wanted;
+    await nft.apply(retryScript(ranges));
   } catch (error) {
-    const what = 'the kernel cannot time out single connections: those to an endpoint that is silent fail';
+    const what = 'the kernel cannot forget single connections early: those to a silent endpoint fail';
     log.warn(what, { error: errorText(error) });
-    return table;
   }
 }
 
@@ -187,13 +182,19 @@ function addMonitor(
     onForeign: (change) => applier.foreignChange(change),
   });
   const open = () => {
-    monitor = new NftMonitor({
+    const opened = new NftMonitor({
       onTransaction: (transaction) => writers.seen(transaction),
+      // The old one goes on until the new one listens: what both see is looked at twice.
+      onLost: () => {
+        open();
+        world.timers.after(monitorOverlapMs, () => void opened.stop());
+      },
       onEnd: (why) => {
         log.warn('changes by others are not noticed for a moment', { why });
         timer = world.timers.after(monitorRestartMs, open);
       },
     });
+    monitor = opened;
   };
   open();
   parts.add('monitor', () => {

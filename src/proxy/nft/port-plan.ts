@@ -203,7 +203,9 @@ export function chainsOf(plan: PortPlan): readonly string[] {
 /** The chains that one with shares leads to; none of any other. */
 function partsOfChain(name: string): readonly string[] {
   const share = readShareChain(name);
-  return share?.lots.map(({ number, count }) => lotChain(share, count, number)) ?? [];
+  if (share === undefined) return [];
+  const lots = share.lots.map(({ number, count }) => lotChain(share, count, number));
+  return share.seconds === 0 ? lots : [drawChain(share), ...lots];
 }
 
 export interface ShareChain {
@@ -214,7 +216,7 @@ export interface ShareChain {
 }
 
 export function readShareChain(name: string): ShareChain | undefined {
-  const parts = /^share-((?:tcp|udp|sctp)[46])((?:-\d+\.\d+\.\d+)+)(?:-(\d+)s)?$/.exec(name);
+  const parts = /^(?:share|draw)-((?:tcp|udp|sctp)[46])((?:-\d+\.\d+\.\d+)+)(?:-(\d+)s)?$/.exec(name);
   if (parts === null) return undefined;
   const lots = parts[2]!
     .slice(1)
@@ -222,6 +224,11 @@ export function readShareChain(name: string): ShareChain | undefined {
     .map((text) => text.split('.').map(Number) as [number, number, number])
     .map(([number, perMille, count]) => ({ number, perMille, count }));
   return { kind: parts[1]!, lots, seconds: Number(parts[3] ?? 0) };
+}
+
+/** With session affinity the draw is a chain of its own: what it leads to comes back to the chain that called it. */
+export function drawChain({ kind, lots }: ShareChain): string {
+  return `draw-${kind}-${lots.map(({ number, perMille, count }) => `${number}.${perMille}.${count}`).join('-')}`;
 }
 
 export function lotChain(

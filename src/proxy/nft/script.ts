@@ -2,16 +2,7 @@
 
 import type { Element } from './port-plan.ts';
 import type { Difference, Ruleset } from './ruleset.ts';
-import {
-  affinityMaps,
-  fixedChains,
-  pickRules,
-  planMaps,
-  planSets,
-  retryTimeouts,
-  type TableOptions,
-  tableName,
-} from './table.ts';
+import { affinityMaps, fixedChains, pickRules, planMaps, planSets, type TableOptions, tableName } from './table.ts';
 
 /** Objects that the kernel holds in our table now. */
 export interface PresentTable {
@@ -39,7 +30,6 @@ export function differenceScript({ newChains, oldChains, deleted, added }: Diffe
 export function refillScript(ruleset: Ruleset, options: TableOptions, present: PresentTable | undefined): string {
   const picks = [...ruleset.chains()];
   const fixed = fixedChains(options);
-  const retries = retryTimeouts(options);
   const chains = new Set([...picks, ...fixed.map(({ name }) => name)]);
   const maps = [...planMaps, ...affinityMaps];
   const surplus = (names: readonly string[] | undefined, wanted: ReadonlySet<string>) =>
@@ -48,18 +38,12 @@ export function refillScript(ruleset: Ruleset, options: TableOptions, present: P
   const wantedSets = new Set(planSets.map(({ name }) => name));
   return text([
     `add table ${tableName}`,
-    ...retries.map(({ name, body }) => `add ct timeout ${tableName} ${name} { ${body} }`),
     ...maps.map(({ name, body }) => `add map ${tableName} ${name} { ${body} }`),
     ...planSets.map(({ name, body }) => `add set ${tableName} ${name} { ${body} }`),
     ...fixed.map(declaration),
     ...picks.map((name) => `add chain ${tableName} ${name}`),
     // Flushed before anything is removed: what is unused can go.
     `flush table ${tableName}`,
-    // One that is there keeps its values, whatever is added.
-    ...retries.flatMap(({ name, body }) => [
-      `delete ct timeout ${tableName} ${name}`,
-      `add ct timeout ${tableName} ${name} { ${body} }`,
-    ]),
     ...planMaps.map(({ name }) => `flush map ${tableName} ${name}`),
     ...planSets.map(({ name }) => `flush set ${tableName} ${name}`),
     ...surplus(present?.chains, chains).map((name) => `delete chain ${tableName} ${name}`),
@@ -68,16 +52,6 @@ export function refillScript(ruleset: Ruleset, options: TableOptions, present: P
     ...fixed.flatMap(({ name, rules }) => rules.map((rule) => `add rule ${tableName} ${name} ${rule}`)),
     ...picks.flatMap(ruleLines),
     ...elementLines('add', ruleset.elements()),
-  ]);
-}
-
-/** Changes nothing; refused by a kernel that knows no times of its own for single connections. */
-export function retryProbe(options: TableOptions): string {
-  const table = 'inet portolan-probe';
-  return text([
-    `add table ${table}`,
-    ...retryTimeouts(options).map(({ name, body }) => `add ct timeout ${table} ${name} { ${body} }`),
-    `delete table ${table}`,
   ]);
 }
 

@@ -4,7 +4,7 @@
 // one map for each protocol leads from address, port and a random index to a backend.
 
 import { formatRange, type IpRange } from '../../base/net/ip.ts';
-import { lotChain, lotStride, readShareChain, type ShareChain } from './port-plan.ts';
+import { drawChain, lotChain, lotStride, readShareChain, type ShareChain } from './port-plan.ts';
 
 export const tableName = 'inet portolan';
 
@@ -16,8 +16,6 @@ export interface TableOptions {
   readonly ranges: readonly IpRange[];
   /** Connections of this user are never redirected: those of the Envoy that gets the others. */
   readonly redirectExceptUid?: number;
-  /** After this long without an answer a client's next attempt is a new connection to the kernel and may go elsewhere. */
-  readonly retrySeconds?: number;
 }
 
 interface Declaration {
@@ -72,28 +70,6 @@ function clientKey(version: 4 | 6): string {
   return `${hash(1)} . ${hash(2)}`;
 }
 
-/** Objects of the kernel with times for connections that are not answered. */
-export function retryTimeouts({ retrySeconds }: TableOptions): Declaration[] {
-  if (retrySeconds === undefined) return [];
-  return versions.map((version) => ({
-    name: `retry${version}`,
-    body: `protocol tcp; l3proto ${version === 4 ? 'ip' : 'ip6'}; policy = { syn_sent : ${retrySeconds} };`,
-  }));
-}
-
-function retryChains({ ranges, retrySeconds }: TableOptions): Chain[] {
-  if (retrySeconds === undefined) return [];
-  const rules = ranges.map((range) => {
-    const version = range.family === 'IPv4' ? 4 : 6;
-    return `${daddr(range)} ${formatRange(range)} meta l4proto tcp ct state new ct timeout set "retry${version}"`;
-  });
-  return ['prerouting', 'output'].map((hook) => ({
-    name: `retry-${hook}`,
-    hook: `type filter hook ${hook} priority -150; policy accept;`,
-    rules,
-  }));
-}
-
 interface Chain {
   readonly name: string;
   /** `type nat hook …`, for those that packets enter by themselves. */
@@ -145,7 +121,6 @@ export function fixedChains(options: TableOptions): Chain[] {
         'ct status dnat ip6 saddr . ip6 daddr @hair6 masquerade',
       ],
     },
-    ...retryChains(options),
     { name: 'left-pre', hook: 'type filter hook prerouting priority -99; policy accept;', rules: ['jump left'] },
     { name: 'left-out', hook: 'type filter hook output priority -99; policy accept;', rules: ['jump left'] },
   ];
@@ -163,7 +138,7 @@ function stickRule(protocol: string, version: 4 | 6): string {
 /** The rules of a chain named by `chainsOf`. */
 export function pickRules(name: string): string[] {
   const share = readShareChain(name);
-  if (share !== undefined) return shareRules(share);
+  if (share !== undefined) return shareRules(name, share);
   const parts = /^(pick|aff|id)-(tcp|udp|sctp)([46])-(\d+)(?:-(\d+)s)?(?:-at-(\d+))?$/.exec(name);
   if (parts === null) throw new Error(`no chain of the plan is called ${name}`);
   const [, kind, protocol, digit, count, seconds, number = '0'] = parts;
@@ -176,19 +151,26 @@ export function pickRules(name: string): string[] {
   return kind === 'id' ? [setId] : stickyRules(`${protocol}${version}`, Number(seconds), setId);
 }
 
-/** The part of a thousand that each lot has, as a range of the number drawn. */
-function shareRules({ kind, lots, seconds }: ShareChain): string[] {
-  let at = 0;
-  const verb = seconds === 0 ? 'goto' : 'jump';
-  const ranges = lots.map(({ number, perMille, count }) => {
-    const from = at;
-    at += perMille;
-    const range = perMille === 1 ? `${from}` : `${from}-${at - 1}`;
-    return `${range} : ${verb} ${lotChain({ kind, seconds }, count, number)}`;
-  });
-  const draw = `numgen random mod ${at} vmap { ${ranges.join(', ')} }`;
-  return seconds === 0 ? [draw] : stickyRules(kind, seconds, draw);
+function shareRules(name: string, share: ShareChain): string[] {
+  if (name.startsWith('draw-')) return drawRules({ ...share, seconds: 1 });
+  return share.seconds === 0 ? drawRules(share) : stickyRules(share.kind, share.seconds, `jump ${drawChain(share)}`);
 }
+
+/**
+ * Each lot has its part of what those before it left. Without a map: `nft monitor` 1.0.6 takes all maps of a table for
+ * unknown after one without a name is gone.
+ */
+function drawRules({ lots, ...share }: ShareChain): string[] {
+  let left = lots.reduce((sum, { perMille }) => sum + perMille, 0);
+  return lots.map(({ number, perMille, count }, index) => {
+    const part = Math.round((drawnOf * perMille) / left);
+    left -= perMille;
+    const chain = `goto ${lotChain(share, count, number)}`;
+    return index === lots.length - 1 ? chain : `numgen random mod ${drawnOf} < ${part} ${chain}`;
+  });
+}
+
+const drawnOf = 1_000_000;
 
 /** With session affinity: `choose` is the rule that sets the id of a backend for a client that has none. */
 function stickyRules(kind: string, seconds: number, choose: string): string[] {

@@ -57,8 +57,9 @@ export class KernelModel {
     const rules = this.#tables.chains.get(chain);
     if (rules === undefined) throw new Error(`goto ${chain}, which is not there`);
     const text = rules.join('\n');
-    const drawn = /numgen random mod (\d+) vmap \{ (.*) \}/.exec(text);
-    if (drawn !== null) return this.#draw(Number(drawn[1]), drawn[2]!, to);
+    const draw = rules.find((rule) => rule.startsWith('jump draw-'));
+    if (draw !== undefined) return this.#pick(draw.replace('jump ', ''), to);
+    if (rules.at(-1)?.startsWith('goto ')) return this.#draw(rules, to);
     const [, amount, offset = '0'] = /numgen random mod (\d+)(?: offset (\d+))?/.exec(text) ?? [];
     const count = Number(amount);
     const shares = new Map<string, number>();
@@ -73,19 +74,17 @@ export class KernelModel {
     return shares;
   }
 
-  /** `0-899 : goto a, 900-999 : goto b`, which must leave no number out. */
-  #draw(sum: number, table: string, to: To): Map<string, number> {
+  /** `numgen random mod 1000000 < 900000 goto a`, and at last `goto b`. */
+  #draw(rules: readonly string[], to: To): Map<string, number> {
     const shares = new Map<string, number>();
-    let next = 0;
-    for (const line of table.split(', ')) {
-      const [, from, end, , chain] = /^(\d+)(?:-(\d+))? : (goto|jump) (\S+)$/.exec(line)!;
-      const count = Number(end ?? from) - Number(from) + 1;
-      if (Number(from) !== next || count < 1) throw new Error(`a gap before ${line}`);
-      next += count;
+    let left = 1;
+    for (const text of rules) {
+      const [, sum, below, chain] = /^(?:numgen random mod (\d+) < (\d+) )?goto (\S+)$/.exec(text)!;
+      const part = sum === undefined ? 1 : Number(below) / Number(sum);
       for (const [backend, share] of this.#pick(chain!, to))
-        shares.set(backend, (shares.get(backend) ?? 0) + (share * count) / sum);
+        shares.set(backend, (shares.get(backend) ?? 0) + left * part * share);
+      left -= left * part;
     }
-    if (next !== sum) throw new Error(`${next} of ${sum} lead somewhere`);
     return shares;
   }
 

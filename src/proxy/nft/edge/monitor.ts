@@ -18,6 +18,8 @@ export const markPrefix = 'portolan_self_';
 export interface MonitorOptions {
   /** Something about our table, or with a mark. */
   readonly onTransaction: (transaction: SeenTransaction) => void;
+  /** It has lost track of some maps, whose changes it shows without their names: a new one would know them. */
+  readonly onLost: () => void;
   /** It ended by itself; nothing is noticed any more. */
   readonly onEnd: (why: string) => void;
 }
@@ -25,6 +27,8 @@ export interface MonitorOptions {
 const generationLine = /^# new generation \d+ by process (\d+)/;
 const ourLine = /\binet portolan(?=\s|$)/;
 const markLine = new RegExp(`\\binet (${markPrefix}[0-9a-f]+)`);
+/** nft 1.0.6 forgets maps of a table after rules that use them were deleted. Whose change it was is said all the same. */
+const lostLine = /^W: .*(unknown set|Set not found)/;
 const bufferMax = 1_000_000;
 
 export class NftMonitor {
@@ -35,11 +39,14 @@ export class NftMonitor {
   /** The first line of the transaction under way that is about our table. */
   #line: string | undefined;
   #mark: string | undefined;
+  #isLost = false;
+  #isTold = false;
 
   constructor(options: MonitorOptions) {
     this.#options = options;
     const env = { ...process.env, PATH: programPath(process.env), LC_ALL: 'C' };
-    this.#child = spawn('nft', ['monitor'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+    // One stream for both: a warning comes before the end of the transaction that it is about.
+    this.#child = spawn('sh', ['-c', 'exec nft monitor 2>&1'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
     this.#child.stdout?.setEncoding('utf8').on('data', (chunk: string) => this.#read(chunk));
     this.#child.once('error', (error) => this.#ended(error.message));
     this.#child.once('exit', (code, signal) => this.#ended(`ended with ${signal ?? code}`));
@@ -62,6 +69,10 @@ export class NftMonitor {
       const pid = Number(generationLine.exec(line)?.[1]);
       if (Number.isNaN(pid)) {
         const start = line.slice(0, 200);
+        if (lostLine.test(start)) {
+          this.#line ??= 'a map that nft lost track of';
+          this.#isLost = true;
+        }
         if (this.#line === undefined && ourLine.test(start)) this.#line = start;
         this.#mark ??= markLine.exec(start)?.[1];
         continue;
@@ -71,6 +82,10 @@ export class NftMonitor {
       this.#mark = undefined;
       if (about !== undefined || mark !== undefined)
         this.#options.onTransaction({ pid, ...(about && { line: about }), ...(mark && { mark }) });
+      if (this.#isLost && !this.#isTold) {
+        this.#isTold = true;
+        this.#options.onLost();
+      }
     }
   }
 
