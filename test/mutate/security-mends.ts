@@ -821,9 +821,8 @@ export const mends: readonly Mend[] = [
     test: 'sim/scenarios/lease.test.ts',
     title: 'lease: clocks hours apart -> judged by what was seen, and nobody is condemned',
     file: 'src/clusterset/controllers/lease.ts',
-    was: '? { isRead: true, unchangedMs: this.#provenMs(lease) }',
-    became:
-      "? { isRead: true, unchangedMs: Math.abs(world.clock.wallMs() - (Date.parse(lease?.spec?.renewTime ?? '') || 0)) }",
+    was: 'read?.unchangedMs ?? this.#provenMs(lease)',
+    became: "read?.unchangedMs ?? Math.abs(world.clock.wallMs() - (Date.parse(lease?.spec?.renewTime ?? '') || 0))",
   },
   {
     test: 'test/gateways.test.ts',
