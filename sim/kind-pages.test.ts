@@ -22,6 +22,13 @@ test.each(plurals)('pages of kinds: the example of %s -> accepted by a home as i
   };
   if (namespace !== undefined)
     await create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+  // Some examples are for the broker, where the namespace of a clusterset holds it.
+  if (namespace === 'prod' && plural !== 'clustersets')
+    await create('/apis/portolan.dev/v1alpha1/namespaces/prod/clustersets', {
+      apiVersion: 'portolan.dev/v1alpha1',
+      kind: 'ClusterSet',
+      metadata: { name: 'prod', namespace },
+    });
   const base = namespace === undefined ? '' : `/namespaces/${namespace}`;
   const { status, text } = await create(`/apis/${object.apiVersion}${base}/${plural}?fieldValidation=Strict`, object);
   expect(status, text).toBe(201);

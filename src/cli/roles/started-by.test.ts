@@ -89,7 +89,7 @@ describe('containers', () => {
       const { containers, initContainers = [] } = template.spec;
       const ours = [...initContainers, ...containers].filter(({ image }) => image === imageOf(defaultValues.image));
       const commands = await Promise.all(ours.map(async ({ args }) => (await parsed(args))[0]));
-      const isEnvoy = name === 'ingress' || name === 'envoy';
+      const isEnvoy = name === 'ingress' || name === 'envoy' || name === 'gateway';
       expect(commands).toEqual(isEnvoy ? ['bootstrap', 'renew'] : [name === 'authority' ? 'dns' : name]);
     },
   );
