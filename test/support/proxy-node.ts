@@ -15,6 +15,9 @@ import { createAgent } from '../../src/clusterset/agent/agent.ts';
 import { requireMembership } from '../../src/clusterset/explain/consult.ts';
 import { parseJoinToken } from '../../src/clusterset/membership/join-token.ts';
 import { proxyAccountName, proxyObjects } from '../../src/clusterset/membership/proxy-objects.ts';
+import { isAdmission } from '../../src/install/admission.ts';
+import { isRight, objectsOf } from '../../src/install/objects.ts';
+import { defaultValues } from '../../src/install/values.ts';
 import { requestToken } from '../../src/kube/client/account-token.ts';
 import { install } from '../../src/kube/client/apply.ts';
 import { type Client, createClient } from '../../src/kube/client/client.ts';
@@ -30,6 +33,8 @@ export interface ProxyNodeTask {
   /** At the broker: who may join. */
   readonly members?: readonly { readonly id: string; readonly region: string; readonly zone: string }[];
   readonly leaseSeconds?: number;
+  /** Accounts of parts that run as processes of their own, such as `portolan-xds`: each gets a kubeconfig. */
+  readonly accounts?: readonly string[];
   /** Membership of a cluster. */
   readonly join?: {
     readonly id: string;
@@ -62,6 +67,7 @@ const client = createClient(home.transport, { world, userAgent: 'test' });
 const ready = {
   kubeconfig: home.kubeconfig,
   proxyKubeconfig: await proxyKubeconfig(),
+  accounts: await accountKubeconfigs(task.accounts ?? []),
   tokens: task.members ? await beBroker(task) : undefined,
 };
 if (task.join) await beCluster(client, task.join);
@@ -75,9 +81,23 @@ process.exit(0);
 /** With the rights of deploy/manifests/proxy.yaml and no more. */
 async function proxyKubeconfig(): Promise<string> {
   for (const manifest of proxyObjects()) await install(client, manifest);
-  const account = { namespace: systemNamespace, name: proxyAccountName };
-  const { token } = await requestToken(client, { ...account, lifetimeMs: 3_600_000 });
-  const path = `${task.directory}/proxy.kubeconfig`;
+  return kubeconfigOf(proxyAccountName);
+}
+
+/** With the rights that an installation gives each part, and no more. */
+async function accountKubeconfigs(names: readonly string[]): Promise<Record<string, string>> {
+  const paths: Record<string, string> = {};
+  if (names.length === 0) return paths;
+  const values = { ...defaultValues, xds: { ...defaultValues.xds, enabled: true } };
+  for (const manifest of objectsOf(values))
+    if (isRight(manifest) && !isAdmission(manifest)) await install(client, manifest);
+  for (const name of names) paths[name] = await kubeconfigOf(name);
+  return paths;
+}
+
+async function kubeconfigOf(name: string): Promise<string> {
+  const { token } = await requestToken(client, { namespace: systemNamespace, name, lifetimeMs: 3_600_000 });
+  const path = `${task.directory}/${name}.kubeconfig`;
   const admin = parse(readFileSync(home.kubeconfig, 'utf8')) as { users: { user: object }[] };
   for (const user of admin.users) user.user = { token };
   writeFileSync(path, stringify(admin));

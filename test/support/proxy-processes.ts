@@ -61,6 +61,8 @@ export interface NodeHome {
   readonly kubeconfig: string;
   /** Kubeconfig of the proxies' account. */
   readonly proxyKubeconfig: string;
+  /** Kubeconfigs of the accounts that were asked for. */
+  readonly accounts: Record<string, string>;
   readonly tokens: Record<string, string>;
   order<T = AnyObject>(order: Order): Promise<T>;
   stop(): Promise<void>;
@@ -73,10 +75,11 @@ export async function startNodeHome(
 ): Promise<NodeHome> {
   const args = [script('proxy-node.ts'), JSON.stringify({ ...task, address: place.address })];
   const lines = new LineProcess(net.start(place, process.execPath, args));
-  const { kubeconfig, proxyKubeconfig, tokens } = JSON.parse(await lines.next());
+  const { kubeconfig, proxyKubeconfig, accounts, tokens } = JSON.parse(await lines.next());
   return {
     kubeconfig,
     proxyKubeconfig,
+    accounts,
     tokens,
     order: async <T>(order: Order) => {
       const answer = await lines.ask<T & { error?: string }>(order);
