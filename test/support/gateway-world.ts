@@ -18,6 +18,7 @@ import { apply } from '../../src/kube/client/apply.ts';
 import type { Client } from '../../src/kube/client/client.ts';
 import { type ConfigMap, configMapType } from '../../src/kube/objects/config-map.ts';
 import { endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
+import { serviceType } from '../../src/kube/objects/service.ts';
 import { type MemoryHome, memoryHome, namespace } from '../../src/peering/testing/edge/memory-home.ts';
 import type { GatewayTimes } from '../../src/xds/sources/gateways.ts';
 import { pathOf } from './counterparts.ts';
@@ -197,6 +198,10 @@ export interface Exported {
 export async function exportService({ client }: GatewayCluster, service: Exported): Promise<void> {
   const { name, ip, port, endpoint, exportTo } = service;
   await addImport(client, { name, ips: [ip], port });
+  await client.create(serviceType, {
+    ...{ apiVersion: 'v1', kind: 'Service', metadata: { name, namespace: 'shop' } },
+    spec: { ports: [{ port, protocol: 'TCP' }] },
+  });
   await client.create(endpointSliceType, {
     ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' },
     metadata: { name: `${name}-1`, namespace: 'shop', labels: { 'kubernetes.io/service-name': name } },

@@ -58,7 +58,7 @@ import {
 } from '../with-home.ts';
 import { parseRanges } from './broker-init.ts';
 import { brokerToken } from './broker-token.ts';
-import { checkedGateways, gatewaysObject, networkLines, networkSpec, refuseOtherNetwork } from './networks.ts';
+import { checkedGateways, keepGateways, networkLines, networkSpec, refuseOtherNetwork } from './networks.ts';
 import { findPodRanges, findServiceRanges } from './own-ranges.ts';
 import { untilQuotaCounted } from './quota-counted.ts';
 
@@ -375,7 +375,7 @@ async function enter(deps: ClusterSetDeps, request: JoinRequest, broker: Client)
     ...{ world: deps.world, client: home, namespace: systemNamespace },
     ...{ name: resolverAuthoritySecret, commonName: resolverAuthorityName },
   });
-  if (request.gateways !== undefined) await install(home, gatewaysObject(request.gateways));
+  if (request.gateways !== undefined) await keepGateways(home, request.gateways);
   for (const property of clusterProperties(token)) {
     if ((await findProperty(home, property.object.metadata.name)) === undefined) await install(home, property);
   }

@@ -3,7 +3,10 @@ import type { KnownMember } from '../../clusterset/explain/broker-state.ts';
 import { knownRanges } from '../../clusterset/explain/broker-state.ts';
 import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import type { ClusterSet } from '../../clusterset/kinds/cluster-set.ts';
-import { checkedGateways, networkLines, refuseOtherNetwork } from './networks.ts';
+import { gatewayName } from '../../clusterset/rules/networks/gateway-report.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { memoryHome } from '../../peering/testing/edge/memory-home.ts';
+import { checkedGateways, keepGateways, networkLines, refuseOtherNetwork } from './networks.ts';
 
 const cluster = (name: string, network?: string): Cluster => ({
   apiVersion: 'portolan.dev/v1alpha1',
@@ -31,6 +34,19 @@ describe('join: networks', () => {
     for (const wrong of ['lb.example:443', '203.0.113.7', '203.0.113.7:0', '203.0.113.7:99999', ''])
       expect(() => checkedGateways([wrong]), wrong).toThrow('--gateway');
   });
+});
+
+test('join: again with other gateways -> those are kept, and the roots of the cluster beside them stay', async () => {
+  const home = await memoryHome();
+  const place = { name: gatewayName, namespace: 'portolan-system' };
+  const read = async () => (await home.client.get<ConfigMap>(configMapType, place)).data;
+  await keepGateways(home.client, '203.0.113.7:15443');
+  expect(await read()).toEqual({ gateways: '203.0.113.7:15443' });
+  const data = { gateways: '203.0.113.7:15443', trustRoots: 'PEM' };
+  await home.client.patch(configMapType, place, { kind: 'merge', body: { data } });
+  await keepGateways(home.client, '203.0.113.8:15443');
+  expect(await read()).toEqual({ gateways: '203.0.113.8:15443', trustRoots: 'PEM' });
+  await home.stop();
 });
 
 test('known ranges: members of other networks -> their ranges do not count; those of the set do', () => {

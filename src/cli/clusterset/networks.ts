@@ -17,8 +17,7 @@ import { defaultNetwork } from '../../clusterset/rules/networks/networks.ts';
 import { judgeGateways, networkOf } from '../../clusterset/rules/networks/reach.ts';
 import { findOverlaps } from '../../clusterset/rules/range-overlap.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { configMapType } from '../../kube/objects/config-map.ts';
-import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
+import { writeKeys } from '../../kube/client/config-map-keys.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { usageError } from '../exit-codes.ts';
 import { parseRanges } from './broker-init.ts';
@@ -46,9 +45,10 @@ export function checkedGateways(texts: readonly string[]): string {
   );
 }
 
-export function gatewaysObject(gateways: string): Manifest {
-  const data = { [gatewayReportKeys.gateways]: gateways };
-  return manifest(configMapType, { name: gatewayName, namespace: systemNamespace }, { data });
+/** The roots beside them, which the discovery server publishes, stay. */
+export function keepGateways(home: Client, gateways: string): Promise<void> {
+  const place = { name: gatewayName, namespace: systemNamespace };
+  return writeKeys(home, place, { [gatewayReportKeys.gateways]: gateways });
 }
 
 /** Setting a network while an agent that knows none is in the set: it would dial addresses of another network. */

@@ -8,9 +8,9 @@ import { gatewayName, gatewayReportKeys } from '../../clusterset/rules/networks/
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { apply } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { writeKeys } from '../../kube/client/config-map-keys.ts';
 import { makeAuthority, pairIn, textIn } from '../../kube/client/kept-authority.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
-import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
 import { gatewayAuthoritySecret, systemNamespace } from '../../kube/objects/ours.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
@@ -106,13 +106,7 @@ export class GatewayAuthority {
   async #publish(roots: readonly string[]): Promise<void> {
     const { client } = this.#options;
     const metadata = { name: gatewayName, namespace: systemNamespace };
-    const present = await getOrUndefined<ConfigMap>(client, configMapType, metadata);
-    const own = { [gatewayReportKeys.trustRoots]: `${roots.join('\n')}\n` };
-    const change = (there: ConfigMap | undefined): ConfigMap =>
-      there === undefined
-        ? { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: own }
-        : { ...there, data: { ...there.data, ...own } };
-    await apply<ConfigMap>({ client, type: configMapType, present, change, onConflict: 'retry' });
+    await writeKeys(client, metadata, { [gatewayReportKeys.trustRoots]: `${roots.join('\n')}\n` });
   }
 }
 

@@ -11,6 +11,7 @@ import {
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
+import { type Service, serviceType } from '../../kube/objects/service.ts';
 import { accessOf } from '../gateways/access.ts';
 import { gatewayResources, shardResource } from '../gateways/gateway.ts';
 import { gatewayIdentity, memberDomain, nodeIdentity, shardOf } from '../gateways/names.ts';
@@ -29,6 +30,7 @@ import { callersTrust, certificateResource, gatewaySecret, gatewayTrust, nodeSec
 import { leafLifeMs, type RootTimes } from '../identity/gateway-roots.ts';
 import type { ProxyIdentity } from '../identity/proxy-identity.ts';
 import { endpointsOf } from '../own-endpoints.ts';
+import { portNamesOf } from '../own-ports.ts';
 import type { XdsResource } from '../resource.ts';
 import type { ResourceSet } from '../view/resource-set.ts';
 import { Batch } from './batch.ts';
@@ -74,6 +76,9 @@ export function startGatewaysSource(options: GatewaysSourceOptions): XdsSource {
   const { client, world, book, cluster, clusterset, slices } = options;
   const log = options.log.with({ source: 'gateways' });
   const exports = createInformer<ServiceExport>({ client, world, log, type: serviceExportType });
+  const services = createInformer<Service, ReadonlyMap<number, string>>({
+    ...{ client, world, log, type: serviceType, keep: portNamesOf },
+  });
   const fieldSelector = `metadata.name=${clusterSetProperty}`;
   const properties = createInformer<ClusterProperty>({ client, world, log, type: clusterPropertyType, fieldSelector });
   const lifeMs = options.times?.leafLifeMs ?? leafLifeMs;
@@ -180,12 +185,17 @@ export function startGatewaysSource(options: GatewaysSourceOptions): XdsSource {
     const serviceExport = exports.get(key);
     const access = serviceExport && accessOf(serviceExport);
     const service = clusterset.service(key);
-    if (access === undefined || service === undefined || members.callers.length === 0) return [];
+    const ownNames = services.get(key);
+    if (access === undefined || service === undefined || ownNames === undefined || members.callers.length === 0)
+      return [];
     const { namespace, name, ips } = service;
     const host = `${name}.${namespace}.svc.${clusterset.domain()}`;
-    return service.ports.map((port) => {
-      const exported = { namespace, service: name, port: port.port, addresses: ips, host, exportTo: access.exportTo };
-      return { exported, slicePort: port.name, shard: shardOf(portName(exported)) };
+    // A port of other clusters alone has no name here.
+    return service.ports.flatMap(({ port }) => {
+      const slicePort = ownNames.get(port);
+      if (slicePort === undefined) return [];
+      const exported = { namespace, service: name, port, addresses: ips, host, exportTo: access.exportTo };
+      return [{ exported, slicePort, shard: shardOf(portName(exported)) }];
     });
   }
 
@@ -233,6 +243,9 @@ export function startGatewaysSource(options: GatewaysSourceOptions): XdsSource {
   let timer = world.timers.after(Math.min(renewMsMax, lifeMs / 10), again);
   const offs = [
     exports.on((key) => batch.add(key)),
+    services.on((key) => {
+      if (exports.get(key) !== undefined) batch.add(key);
+    }),
     properties.on(() => batch.add(networksKey)),
     clusterset.onService((key) => batch.add(key)),
     clusterset.onOptions(() => batch.add(networksKey)),
@@ -240,7 +253,7 @@ export function startGatewaysSource(options: GatewaysSourceOptions): XdsSource {
       if (served.has(key)) batch.add(key);
     }),
   ];
-  const source = sourceOf([exports, properties] as unknown as Informer<never>[], () => {
+  const source = sourceOf([exports, services, properties] as unknown as Informer<never>[], () => {
     batch.stop();
     authority.stop();
     timer.cancel();
