@@ -1,7 +1,12 @@
 // Clusters of a set in networks that do not meet, seen from the home of a member.
 
 import { describe, expect, test } from 'vitest';
+import { addressClaimType } from '../../src/addresses/address-claim.ts';
+import { candidates } from '../../src/addresses/candidates.ts';
+import { claimFor } from '../../src/addresses/claim.ts';
+import { parseRange } from '../../src/base/net/ip.ts';
 import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
+import { clusterSetDefaults } from '../../src/clusterset/kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { readNetworks } from '../../src/clusterset/rules/networks/networks.ts';
 import type { Client } from '../../src/kube/client/client.ts';
@@ -121,6 +126,33 @@ describe('an import with clusters in other networks', () => {
     expect(await reached(west)).toMatchObject({
       status: 'True',
       message: 'east: through a gateway of network aws; north: directly; west: directly',
+    });
+  });
+
+  test('networks: a cluster holds another address for the service -> nothing is sent to its gateway, and the condition says so', async () => {
+    const set = await new SimClusterSet({
+      clusters: ['east', 'west'],
+      member: (id) => (id === 'east' ? { network: 'aws', gatewayRanges: ['203.0.113.0/24'] } : {}),
+    }).start({ namespaces: ['shop'] });
+    await giveGateway(set, 'east', '203.0.113.7:15443');
+    const [west, east] = [set.home('west').admin, set.home('east').admin];
+    const range = parseRange(clusterSetDefaults.addressRanges.clusterSet[0]!)!;
+    const owner = { kind: 'ServiceImport', namespace: 'shop', name: 'checkout' };
+    const address = candidates({ owner, range, preferred: [], isTaken: () => false }).next().value as string;
+    // In east it belongs to something else.
+    await east.create(addressClaimType, claimFor({ kind: 'PeerService', namespace: 'shop', name: 'other' }, address));
+    await exportService(west, key, { endpoints: [`${pods}1`] });
+    await set.time.advance(4_000);
+    await exportService(east, key, { endpoints: [`${pods}2`] });
+    await set.time.advance(8_000);
+    const ips = async (client: Client) => (await find<ServiceImport>(client, serviceImportType, key))?.spec.ips;
+    expect(await ips(west)).toEqual([address]);
+    expect(await ips(east)).not.toContain(address);
+    expect((await slicesFrom(west, 'east'))[0]?.endpoints?.[0]?.conditions?.serving).toBe(false);
+    expect(await reached(west)).toMatchObject({
+      status: 'False',
+      message:
+        'east: not reached, it is in network aws: it has another clusterset address for this service; west: directly',
     });
   });
 

@@ -4,15 +4,18 @@ import { isSameJson } from '../../base/json.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { conditionOf, formatTime, type WantedCondition, withConditions } from '../../kube/objects/conditions.ts';
 import type { AgentContext } from '../copies/context.ts';
+import type { CountedRecord } from '../copies/standings.ts';
 import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import type { Merge } from '../rules/merge/merged.ts';
+import { hasOtherAddress } from '../rules/networks/other-address.ts';
 import { clustersReached, reachCondition } from '../rules/networks/reach-condition.ts';
 import { conflictConditions } from './address-conflicts.ts';
 import type { HeldAddresses } from './import-addresses.ts';
 
 export interface ImportStatusFacts {
   readonly merge: Merge;
+  readonly records: readonly CountedRecord[];
   readonly held: HeldAddresses;
   /** Where its address comes from. */
   readonly source: ClusterSetIpPolicy;
@@ -54,12 +57,17 @@ export async function writeImportStatus(
 function reachConditions(
   context: AgentContext,
   object: ServiceImport,
-  { merge, source }: ImportStatusFacts,
+  { merge, records, source }: ImportStatusFacts,
 ): WantedCondition[] {
   const { clusters } = merge;
   const ports = merge.ports.filter(({ isExposed }) => isExposed);
   const [networks, unreachedFrom] = [context.networks(), context.unreachedFrom()];
-  const found = clustersReached({ networks, clusters, ports, source, unreachedFrom });
+  const otherAddress = new Set(
+    records
+      .filter(({ record }) => hasOtherAddress(object.spec.ips, record.spec.clusterSetIPs))
+      .map(({ cluster }) => cluster),
+  );
+  const found = clustersReached({ networks, clusters, ports, source, otherAddress, unreachedFrom });
   if (found !== undefined) return [found];
   if (conditionOf(object.status?.conditions, reachCondition) === undefined) return [];
   return [{ type: reachCondition, status: 'True', reason: 'Reached', message: 'all clusters are in this network' }];

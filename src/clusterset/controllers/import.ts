@@ -21,6 +21,7 @@ import { derivedServiceName } from '../rules/derived-service.ts';
 import { mergeOutcome } from '../rules/merge/merge.ts';
 import type { Merge } from '../rules/merge/merged.ts';
 import { parseServiceKey, type ServiceKey } from '../rules/names.ts';
+import { hasOtherAddress } from '../rules/networks/other-address.ts';
 import { isOurImport, planImport } from '../rules/plan-import.ts';
 import { createImportedSlicePlanner, isOurSlice } from '../rules/plan-import-slices.ts';
 import { importableSinceAnnotations, readImportableSinceMs } from '../rules/propagation.ts';
@@ -97,7 +98,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
     const isDerived = source === 'derived' && held.isDerived !== false && held.ips.length > 0;
     await bringSlices(key, { ...facts, isDerived }, written);
     propagation.imported(service, facts.records, facts.present);
-    await writeImportStatus(context, written, { merge: facts.merge, held, source });
+    await writeImportStatus(context, written, { merge: facts.merge, records: facts.records, held, source });
     if (held.problem !== undefined) tellDerived(key, held.problem);
     if (waitMs !== 0 && !isAsWanted(written, wanted)) return { requeueAfterMs: waitMs };
     return held.retryMs === undefined ? undefined : { requeueAfterMs: held.retryMs };
@@ -150,7 +151,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
 
   async function bringSlices(key: string, facts: Facts, owner: ServiceImport): Promise<void> {
     const present = new Map(ourSlices(key).map((slice) => [slice.metadata.name, slice]));
-    const slices = wantedSlices(facts, ownerReference(owner));
+    const slices = wantedSlices(facts, owner);
     const names = new Set(slices.map(({ metadata }) => metadata.name));
     const areFirst = present.size === 0 && slices.length > 0;
     if (areFirst && owner === facts.present) await confirmOwner(home, serviceImportType, owner.metadata);
@@ -165,11 +166,12 @@ export function createImportController(context: AgentContext, allocator: Allocat
     if (present !== undefined && wasInSync) inSync.set(present, wanted);
   }
 
-  function wantedSlices({ service, records, merge, isDerived }: Facts, owner: OwnerReference): EndpointSlice[] {
+  function wantedSlices({ service, records, merge, isDerived }: Facts, written: ServiceImport): EndpointSlice[] {
+    const owner = ownerReference(written);
     const derivedService = isDerived ? derivedServiceName(service) : undefined;
     return records
       .filter(({ shard }) => servesSomething(merge, shard))
-      .flatMap(({ cluster, standing, published }) => {
+      .flatMap(({ cluster, record, standing, published }) => {
         const portNames = merge.portNames.get(cluster) ?? new Map<string, string>();
         const rules = context.addressRulesOf(cluster);
         const { isTrusted, isDraining } = standing;
@@ -188,6 +190,8 @@ export function createImportController(context: AgentContext, allocator: Allocat
               rules,
               translations,
               isOtherNetwork,
+              hasOtherAddress:
+                isOtherNetwork && hasOtherAddress(written.spec.ips, record.spec.clusterSetIPs, slice.addressType),
               owner,
               derivedService,
             }),

@@ -65,8 +65,9 @@ describe('plan imported slice of another network', () => {
     expect(planImportedSlice(request({ rules: overlapping, isOtherNetwork: true })).endpoints).toHaveLength(1);
   });
 
-  test('plan imported slice: another network, and the cluster is draining or not trusted -> not serving', () => {
-    for (const more of [{ isDraining: true }, { isTrusted: false }]) expect(text(more)).toMatch(/"serving":false/);
+  test('plan imported slice: another network, and the cluster is draining, not trusted, or has another address for the service -> not serving', () => {
+    for (const more of [{ isDraining: true }, { isTrusted: false }, { hasOtherAddress: true }])
+      expect(text(more)).toMatch(/"serving":false/);
     expect(text()).toMatch(/"serving":true/);
   });
 

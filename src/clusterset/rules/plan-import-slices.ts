@@ -37,6 +37,8 @@ export interface ImportedSliceRequest {
   readonly owner: OwnerReference;
   /** Its addresses mean nothing here: the cluster lies in another network. */
   readonly isOtherNetwork?: boolean;
+  /** It has another clusterset address for the service: a stream through its gateway would not name this service. */
+  readonly hasOtherAddress?: boolean;
   /** The Service of this cluster that they stand behind too, so that its own data plane carries their traffic. */
   readonly derivedService?: string;
 }
@@ -85,6 +87,7 @@ export function createImportedSlicePlanner(): (request: ImportedSliceRequest) =>
       isTrusted,
       isDraining,
       isOtherNetwork,
+      hasOtherAddress,
       owner,
       portNames,
       derivedService,
@@ -94,6 +97,7 @@ export function createImportedSlicePlanner(): (request: ImportedSliceRequest) =>
       isTrusted,
       isDraining,
       isOtherNetwork,
+      hasOtherAddress,
       owner,
       derivedService,
       [...portNames],
@@ -126,11 +130,12 @@ function planPorts(ports: readonly EndpointPort[], names: ReadonlyMap<string, st
 /** Counted, with no address: whether its own ones overlap with those here does not matter. */
 function planRemote(
   { addresses, conditions, zone }: Endpoint,
-  { published, isTrusted, isDraining = false }: ImportedSliceRequest,
+  { published, isTrusted, isDraining = false, hasOtherAddress = false }: ImportedSliceRequest,
 ): Endpoint | undefined {
   const { addressType } = published;
   if ((addresses ?? []).length === 0 || addressType === 'FQDN') return undefined;
-  return remoteEndpoint(addressType, zone, (conditions?.ready ?? true) && isTrusted && !isDraining);
+  const isUsable = isTrusted && !isDraining && !hasOtherAddress;
+  return remoteEndpoint(addressType, zone, (conditions?.ready ?? true) && isUsable);
 }
 
 // A slice of another cluster is read field by field: no other field reaches this home.

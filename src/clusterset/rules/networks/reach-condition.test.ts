@@ -13,6 +13,7 @@ const facts = (more: Partial<ReachFacts> = {}, south: Partial<ClusterReach> = {}
   clusters: ['east', 'south'],
   ports: [{ port: 80, protocol: 'TCP' }],
   source: 'allocate',
+  otherAddress: new Set(),
   unreachedFrom: new Map(),
   ...more,
 });
@@ -52,6 +53,12 @@ describe('clusters reached', () => {
       facts({ ports: [{ port: 53, protocol: 'UDP' }] }),
       'False',
       'east: directly; south: not reached, only TCP is carried between networks: UDP port 53',
+    ],
+    [
+      'another clusterset address there',
+      facts({ otherAddress: new Set(['south']) }),
+      'False',
+      'east: directly; south: not reached, it is in network aws: it has another clusterset address for this service',
     ],
     [
       'a headless service',

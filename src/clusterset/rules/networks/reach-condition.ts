@@ -14,6 +14,8 @@ export interface ReachFacts {
   readonly ports: readonly { readonly port: number; readonly protocol: string }[];
   /** Where its address comes from; `none` also for headless services. */
   readonly source: 'allocate' | 'derived' | 'none';
+  /** Clusters that have another clusterset address for it. */
+  readonly otherAddress: ReadonlySet<string>;
   /** Nodes that have reported that they cannot reach a cluster, by cluster. */
   readonly unreachedFrom: ReadonlyMap<string, readonly string[]>;
 }
@@ -40,10 +42,11 @@ interface Way {
   readonly isReached: boolean;
 }
 
-function wayTo(cluster: string, { networks, ports, source, unreachedFrom }: ReachFacts): Way {
+function wayTo(cluster: string, { networks, ports, source, otherAddress, unreachedFrom }: ReachFacts): Way {
   const reach = networks.clusters.get(cluster);
   if (reach === undefined) return { text: 'directly', isReached: true };
-  const problem = problemOf(reach) ?? sourceProblems[source];
+  const problem =
+    problemOf(reach) ?? sourceProblems[source] ?? (otherAddress.has(cluster) ? otherAddressProblem : undefined);
   if (problem !== undefined)
     return { text: `not reached, it is in network ${reach.network}: ${problem}`, isReached: false };
   const carried = ports.filter(({ protocol }) => protocol === 'TCP');
@@ -70,6 +73,8 @@ const sourceProblems: Readonly<Record<ReachFacts['source'], string | undefined>>
   derived: 'the address of the import is that of a derived Service, whose data plane does not use gateways',
   none: 'the import has no address, and the endpoints of another network have none here',
 };
+
+const otherAddressProblem = 'it has another clusterset address for this service';
 
 function gatewaysText({ gateways, network }: ClusterReach): string {
   return `${gateways.length === 1 ? 'a gateway' : `${gateways.length} gateways`} of network ${network}`;
