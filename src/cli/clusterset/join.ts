@@ -58,7 +58,14 @@ import {
 } from '../with-home.ts';
 import { parseRanges } from './broker-init.ts';
 import { brokerToken } from './broker-token.ts';
-import { checkedGateways, keepGateways, networkLines, networkSpec, refuseOtherNetwork } from './networks.ts';
+import {
+  checkedGateways,
+  keepGateways,
+  networkLines,
+  networkSpec,
+  overlapAdvice,
+  refuseOtherNetwork,
+} from './networks.ts';
 import { findPodRanges, findServiceRanges } from './own-ranges.ts';
 import { untilQuotaCounted } from './quota-counted.ts';
 
@@ -307,7 +314,8 @@ async function refuseAtBroker(broker: Client, { home, token, claims, found }: Jo
   const others = knownRanges(set, members, { except: id, network: networkOf(cluster) });
   const problems = findOverlaps({ own, others, areServicesPublished: areServicesPublished(set) });
   if (problems.length > 0) {
-    throw new Error(`cluster ${id} cannot join clusterset ${clusterset}: ${problems.join('; ')}; change one of them`);
+    const advice = overlapAdvice(cluster, claims.network);
+    throw new Error(`cluster ${id} cannot join clusterset ${clusterset}: ${problems.join('; ')}; ${advice}`);
   }
   return [
     ...foundLines(claims, found),

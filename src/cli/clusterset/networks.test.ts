@@ -6,7 +6,7 @@ import type { ClusterSet } from '../../clusterset/kinds/cluster-set.ts';
 import { gatewayName } from '../../clusterset/rules/networks/gateway-report.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { memoryHome } from '../../peering/testing/edge/memory-home.ts';
-import { checkedGateways, keepGateways, networkLines, refuseOtherNetwork } from './networks.ts';
+import { checkedGateways, keepGateways, networkLines, overlapAdvice, refuseOtherNetwork } from './networks.ts';
 
 const cluster = (name: string, network?: string): Cluster => ({
   apiVersion: 'portolan.dev/v1alpha1',
@@ -27,6 +27,14 @@ describe('join: networks', () => {
     expect(networkLines(cluster('east'), 'aws').join()).toContain('portolan broker accept east');
     expect(networkLines(cluster('east', 'aws'), 'aws')).toEqual([]);
     expect(networkLines(cluster('east'), undefined)).toEqual([]);
+  });
+
+  test('join: its ranges overlap in the network that it has so far -> told how to join in its own', () => {
+    expect(overlapAdvice(cluster('east'), 'aws')).toBe(
+      'change one of them, or ask for a token with the network: portolan broker token east --network aws',
+    );
+    for (const claimed of [undefined, 'aws'])
+      expect(overlapAdvice(cluster('east', 'aws'), claimed)).toBe('change one of them');
   });
 
   test('join: gateways -> addresses with ports alone', () => {

@@ -71,6 +71,14 @@ export function refuseOtherNetwork({ metadata, spec }: Cluster, claimed: string 
   );
 }
 
+/** Ranges are compared in the network that the admin gave: until then, that is not the one that the member names. */
+export function overlapAdvice(cluster: Cluster, claimed: string | undefined): string {
+  const change = 'change one of them';
+  if (claimed === undefined || claimed === networkOf(cluster)) return change;
+  const { name } = cluster.metadata;
+  return `${change}, or ask for a token with the network: portolan broker token ${name} --network ${claimed}`;
+}
+
 export function networkLines(cluster: Cluster, claimed: string | undefined): string[] {
   if (claimed === undefined || claimed === networkOf(cluster)) return [];
   const { name } = cluster.metadata;
