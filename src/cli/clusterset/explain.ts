@@ -47,10 +47,10 @@ Examples:
       return consultBroker<ServiceExplanation | HomeExplanation>({
         world: deps.world,
         membership,
-        run: async (broker) => ({
-          ...explain(await readSetState({ home, broker, membership, keys: [key] }), key, await knownServices(home)),
-          ...(await reachedFromHere(home, key)),
-        }),
+        run: async (broker) => {
+          const state = await readSetState({ home, broker, membership, clock: deps.world.clock, keys: [key] });
+          return { ...explain(state, key, await knownServices(home)), ...(await reachedFromHere(home, key)) };
+        },
         away: (why) => explainAtHome({ home, key, why }),
       });
     });

@@ -217,7 +217,7 @@ export async function foreseeHere(
 ): Promise<{ foresight: ServiceForesight; unknown: string[] }> {
   const membership = await requireMembership(home);
   const run = async (broker: Client) => {
-    const state = await readSetState({ home, broker, membership, keys: [key] });
+    const state = await readSetState({ home, broker, membership, clock: deps.world.clock, keys: [key] });
     const present = await homeFacts(home, {
       state,
       id: membership.clusterId,

@@ -82,7 +82,7 @@ export async function planExports(deps: Pick<ClusterSetDeps, 'world'>, request: 
   const exported = await exportedAmong(home, [...objects.services.keys()]);
   const keys = [...new Set([...objects.exports.keys(), ...policies.made.keys(), ...policies.gone, ...exported])].sort();
   const looked = new Set(keys);
-  const state = await readSetState({ home, broker, membership, keys });
+  const state = await readSetState({ home, broker, membership, clock: deps.world.clock, keys });
   const present = await homeFacts(home, { state, id: membership.clusterId, keys, nowMs: deps.world.clock.wallMs() });
   const next = await applied(deps, { ...request, policies }, present);
   const exports = foreseeChanges({ state, present, next }, keys);

@@ -209,7 +209,7 @@ async function readHealth(world: World, access: HomeAccess): Promise<Health> {
 }
 
 async function partsOf(client: Client, { clock }: World) {
-  const parts = await readParts(client, () => clock.wallMs());
+  const parts = await readParts(client, clock);
   if (parts !== undefined) return parts;
   throw new ApiError('you may not list them', { code: 403, reason: 'Forbidden' });
 }
@@ -219,12 +219,12 @@ async function readBroker(
   home: Client,
   member: MembershipRecord | undefined,
 ): Promise<BrokerFacts> {
-  if (member === undefined) return readAsBroker(home);
+  if (member === undefined) return readAsBroker(home, world);
   try {
     return await withBroker(world, member, async (broker) => {
       await greetBroker(broker, member);
       const request = { home, broker, membership: member };
-      const state = await readSetState(request);
+      const state = await readSetState({ ...request, clock: world.clock });
       const status = await readStatus({ world }, request);
       const first = [...status.behind, ...status.unpublished];
       const { refused } = status;
@@ -245,12 +245,12 @@ async function readBroker(
 }
 
 /** A home that is no member may be a broker itself: then its members are checked from there. */
-async function readAsBroker(home: Client): Promise<BrokerFacts> {
+async function readAsBroker(home: Client, { clock }: World): Promise<BrokerFacts> {
   const sets = await listAll<ClusterSet>(home, clusterSetType).catch(emptyIfUnknown);
   const [first] = sets;
   if (first === undefined) return { kind: 'none' };
   const membership = { clusterset: first.metadata.name } as MembershipRecord;
-  const state = await readSetState({ home, broker: home, membership });
+  const state = await readSetState({ home, broker: home, membership, clock });
   return { kind: 'answers', set: { state, refused: state.members.flatMap(refusedRecords), behind: [] } };
 }
 

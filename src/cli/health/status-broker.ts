@@ -1,6 +1,7 @@
 // The clusterset as its admin sees it at the broker: members, their leases and what they export. Imports and the parts of a
 // member lie in its own home, so nothing is known of them here.
 
+import type { Clock } from '../../base/world.ts';
 import { clusterStatus } from '../../clusterset/explain/cluster-status.ts';
 import { foresee } from '../../clusterset/explain/foresee.ts';
 import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
@@ -15,35 +16,38 @@ import { setNotes } from './status-notes.ts';
 import type { Status } from './status-report.ts';
 
 /** One for each clusterset that this home is the broker of; none if it is no broker. */
-export async function readBrokerStatus(broker: Client, server: string, nowMs: number): Promise<Status[]> {
+export async function readBrokerStatus(broker: Client, request: BrokerRequest): Promise<Status[]> {
   const sets = await listAll<ClusterSet>(broker, clusterSetType).catch((error: unknown) => {
     if (isNotFound(error)) return [];
     throw error;
   });
-  return Promise.all(sets.map(({ metadata }) => readSet(broker, { clusterset: metadata.name, server, nowMs })));
+  return Promise.all(sets.map(({ metadata }) => readSet(broker, { clusterset: metadata.name, ...request })));
 }
 
-interface SetRequest {
-  readonly clusterset: string;
+interface BrokerRequest {
   readonly server: string;
-  readonly nowMs: number;
+  readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-async function readSet(broker: Client, { clusterset, server, nowMs }: SetRequest): Promise<Status> {
-  const state = await readSetState({ home: broker, broker, membership: { clusterset } as MembershipRecord });
+interface SetRequest extends BrokerRequest {
+  readonly clusterset: string;
+}
+
+async function readSet(broker: Client, { clusterset, server, clock }: SetRequest): Promise<Status> {
+  const state = await readSetState({ home: broker, broker, membership: { clusterset } as MembershipRecord, clock });
   const foreseen = foresee(brokerFacts(state), state.policy);
   return {
     clusterset,
     broker: server,
     cluster: '',
     brokerProblem: undefined,
-    clusters: state.members.map((member) => clusterStatus(member, state, nowMs)),
+    clusters: state.members.map((member) => clusterStatus(member, state)),
     services: foreseen.keys.map((key) => ({ ...mergedStatus(key, foreseen), import: 'seen at the broker' as const })),
     refused: state.members.flatMap(refusedRecords),
     stale: [],
     behind: [],
     unpublished: [],
     notes: setNotes(state),
-    parts: await readParts(broker, () => nowMs),
+    parts: await readParts(broker, clock),
   };
 }

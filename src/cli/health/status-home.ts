@@ -1,6 +1,7 @@
 // The state of the clusterset in a cluster's own home, while the broker is unreachable: imports and their slices, and
 // what its agent last judged of the others. Nothing of it is younger than the last contact with the broker.
 
+import type { Clock } from '../../base/world.ts';
 import type { ClusterStatus } from '../../clusterset/explain/cluster-status.ts';
 import type { ServiceStatus } from '../../clusterset/explain/service-status.ts';
 import { byKey, listAll, readAgentNotes } from '../../clusterset/explain/set-state.ts';
@@ -26,10 +27,10 @@ interface HomeStatusRequest {
   readonly membership: MembershipRecord;
   /** Why the broker could not be asked. */
   readonly why: string;
-  readonly nowMs: number;
+  readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-export async function readHomeStatus({ home, membership, why, nowMs }: HomeStatusRequest): Promise<Status> {
+export async function readHomeStatus({ home, membership, why, clock }: HomeStatusRequest): Promise<Status> {
   const imports = await listAll<ServiceImport>(home, serviceImportType);
   const exports = byKey(await listAll<ServiceExport>(home, serviceExportType));
   const slices = await listAll<EndpointSlice>(home, endpointSliceType, { labelSelector: sourceClusterLabel });
@@ -54,7 +55,7 @@ export async function readHomeStatus({ home, membership, why, nowMs }: HomeStatu
     stale: [],
     behind: [],
     unpublished: [],
-    parts: await readParts(home, () => nowMs),
+    parts: await readParts(home, clock),
   };
 }
 

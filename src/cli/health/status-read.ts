@@ -32,7 +32,8 @@ interface StatusRequest {
 
 export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: StatusRequest): Promise<Status> {
   const { home, membership } = request;
-  const state = await readSetState(request);
+  const { clock } = deps.world;
+  const state = await readSetState({ ...request, clock });
   const imports = byKey(await listAll<ServiceImport>(home, serviceImportType));
   const namespaces = await listAll<Namespace>(home, namespaceType);
   const exports = await listAll<ServiceExport>(home, serviceExportType);
@@ -52,9 +53,6 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
   const leftovers = [...imports]
     .filter(([key, object]) => !known.has(key) && isOurs(object) && !isUnread(object))
     .map(([key]) => key);
-  const nowMs = deps.world.clock.wallMs();
-  const parts = await readParts(home, () => nowMs);
-  const clusters = state.members.map((member) => clusterStatus(member, state, nowMs));
   return {
     clusterset: membership.clusterset,
     broker: membership.server,
@@ -62,7 +60,7 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
     brokerProblem: undefined,
     refused: state.members.flatMap(refusedRecords),
     stale: state.members.flatMap((member) => staleCluster(member, state.policy)),
-    clusters,
+    clusters: state.members.map((member) => clusterStatus(member, state)),
     services,
     behind: [...services.filter((one) => one.import === 'behind').map(({ service }) => service), ...leftovers],
     unpublished: await unpublishedOf(
@@ -70,7 +68,7 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
       exports.filter((one) => own?.has(keyOf(one)) !== true),
     ),
     notes: setNotes(state),
-    parts,
+    parts: await readParts(home, clock),
   };
 }
 

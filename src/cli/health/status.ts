@@ -169,7 +169,7 @@ function statusesOf(deps: ClusterSetDeps, flags: HomeFlags): Promise<Status[]> {
       throw error;
     });
     if (present === undefined) {
-      const sets = await readBrokerStatus(home, server, world.clock.wallMs());
+      const sets = await readBrokerStatus(home, { server, clock: world.clock });
       if (sets.length > 0) return sets;
     }
     const membership = await requireMembership(home);
@@ -177,7 +177,7 @@ function statusesOf(deps: ClusterSetDeps, flags: HomeFlags): Promise<Status[]> {
       world,
       membership,
       run: (broker) => readStatus(deps, { home, broker, membership }),
-      away: (why) => readHomeStatus({ home, membership, why, nowMs: world.clock.wallMs() }),
+      away: (why) => readHomeStatus({ home, membership, why, clock: world.clock }),
     });
     return [{ ...status, outside: await readOutside(home, world.clock.wallMs()) }];
   }

@@ -63,7 +63,7 @@ export async function readTrace({ world, homes, service, from, unread }: TraceRe
     world,
     membership,
     run: async (broker) => ({
-      state: await readSetState({ home, broker, membership, keys: [key] }),
+      state: await readSetState({ home, broker, membership, clock: world.clock, keys: [key] }),
       merged: await mergedView(broker, membership, service),
     }),
   });

@@ -1,7 +1,6 @@
 // A member by its lease and its records at the broker, as commands and pages show it. Pure.
 
 import { formatHostPort } from '../../base/net/host-port.ts';
-import type { Lease } from '../../kube/objects/lease.ts';
 import { refusal } from '../rules/endpoint-address.ts';
 import { overdueMs, timesFor } from '../rules/leases/heartbeat-rate.ts';
 import { homeAwayOf } from '../rules/leases/home-away.ts';
@@ -40,19 +39,19 @@ export interface ClusterStatus {
 /** How a member renews, by its set. */
 export type Renewing = Pick<SetState, 'policy' | 'members'>;
 
-export function clusterStatus(member: MemberState, set: Renewing, nowMs: number): ClusterStatus {
-  const { id, cluster, record, lease, memory, problem, shards } = member;
+export function clusterStatus(member: MemberState, set: Renewing): ClusterStatus {
+  const { id, cluster, record, lease, leaseReadMs, memory, problem, shards } = member;
   const renewedMs = Date.parse(lease?.spec?.renewTime ?? '');
   return {
     id,
     region: cluster.spec.region ?? record?.region ?? '',
     zone: cluster.spec.zone ?? record?.zone ?? '',
     joinedAt: record?.joinedAt,
-    lease: lease === undefined && problem === undefined ? 'none' : leaseState(member, isOverdue(lease, set, nowMs)),
+    lease: lease === undefined && problem === undefined ? 'none' : leaseState(member, isOverdue(member, set)),
     homeAwaySince: homeAwayOf(lease)?.since,
     memory,
     problem,
-    renewedAgoMs: Number.isNaN(renewedMs) ? undefined : Math.max(0, nowMs - renewedMs),
+    renewedAgoMs: Number.isNaN(renewedMs) ? undefined : Math.max(0, leaseReadMs - renewedMs),
     services: shards.size,
     readyEndpoints: [...shards.values()].reduce(
       (sum, shard) => sum + (offeredEndpoints(shard, { verdict: member.verdict, policy: set.policy.staleness }) ?? 0),
@@ -86,8 +85,8 @@ function leaseState({ lease, verdict }: MemberState, isSilent: boolean): Cluster
 }
 
 /** Whether renewals are missing, as far as two clocks can be compared. It expires later. */
-export function isOverdue(lease: Lease | undefined, { policy, members }: Renewing, nowMs: number): boolean {
-  const agoMs = nowMs - Date.parse(lease?.spec?.renewTime ?? '');
+export function isOverdue({ lease, leaseReadMs }: MemberState, { policy, members }: Renewing): boolean {
+  const agoMs = leaseReadMs - Date.parse(lease?.spec?.renewTime ?? '');
   const times = timesFor(policy.lease, members.length);
   const seconds = lease?.spec?.leaseDurationSeconds;
   return agoMs > overdueMs({ ...times, leaseMs: seconds === undefined ? times.leaseMs : seconds * 1000 });

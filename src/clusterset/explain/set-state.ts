@@ -2,6 +2,7 @@
 // agent judged of it, and the records of the services asked for. Reads only.
 
 import { errorText } from '../../base/log.ts';
+import type { Clock } from '../../base/world.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
@@ -28,6 +29,8 @@ import type { ClusterFacts } from './foresee.ts';
 
 export interface MemberState extends KnownMember {
   readonly lease: Lease | undefined;
+  /** Wall time when the lease was read. Its age is judged by that: other reads may take long. */
+  readonly leaseReadMs: number;
   readonly verdict: LeaseVerdict;
   /** The recent verdict of this cluster's agent; absent if the member lives and was not away. */
   readonly memory: LeaseMemory | undefined;
@@ -47,17 +50,18 @@ export interface SetStateRequest {
   readonly home: Client;
   readonly broker: Client;
   readonly membership: MembershipRecord;
+  readonly clock: Pick<Clock, 'wallMs'>;
   /** The wanted services; all when absent. */
   readonly keys?: readonly string[];
 }
 
 export async function readSetState(request: SetStateRequest): Promise<SetState> {
-  const { home, broker, membership, keys } = request;
+  const { home, broker, membership, clock, keys } = request;
   const set = await readClusterSet(broker, membership.clusterset);
   const memories = await readVerdicts(home);
   const known = await readMembers(broker, membership.clusterset);
   const members = await Promise.all(
-    known.map((member) => readMember(broker, { member, memory: memories.get(member.id), keys })),
+    known.map((member) => readMember(broker, { member, memory: memories.get(member.id), clock, keys })),
   );
   return { set, policy: readSetPolicy(set), members, older: await readOlder(broker, set, members) };
 }
@@ -90,18 +94,21 @@ export async function readAgentNotes(home: Client): Promise<AgentNotes> {
 interface MemberRequest {
   readonly member: KnownMember;
   readonly memory: LeaseMemory | undefined;
+  readonly clock: SetStateRequest['clock'];
   readonly keys: readonly string[] | undefined;
 }
 
-async function readMember(broker: Client, { member, memory, keys }: MemberRequest): Promise<MemberState> {
+async function readMember(broker: Client, { member, memory, clock, keys }: MemberRequest): Promise<MemberState> {
   const { namespace } = member.cluster.spec;
   const known = { ...member, memory, verdict: memory?.verdict ?? 'alive' };
   try {
     const lease = await readHeartbeat(broker, namespace);
-    return { ...known, lease, shards: await readShards(broker, namespace, keys) };
+    const leaseReadMs = clock.wallMs();
+    return { ...known, lease, leaseReadMs, shards: await readShards(broker, namespace, keys) };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    return { ...known, lease: undefined, shards: new Map(), problem: errorText(error) };
+    const unread = { lease: undefined, leaseReadMs: clock.wallMs(), shards: new Map() };
+    return { ...known, ...unread, problem: errorText(error) };
   }
 }
 

@@ -20,7 +20,7 @@ export function clusterRows(landscape: Landscape): ClusterRow[] {
 
 function memberRow(landscape: Landscape, state: SetState, member: MemberState): ClusterRow {
   const { nowMs } = landscape;
-  const status = clusterStatus(member, state, nowMs);
+  const status = clusterStatus(member, state);
   const home = homeOf(landscape, member.id);
   const renewedMs = Date.parse(member.lease?.spec?.renewTime ?? '');
   return {

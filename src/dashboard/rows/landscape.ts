@@ -68,6 +68,8 @@ export function setGroundOf(landscape: Landscape, viewpoint?: HomeWatch): SetGro
         cluster,
         record: record && readMemberRecord(record),
         lease: heartbeats.get(`${own}/${memberLeaseName}`),
+        // It is followed, so the copy is as of now.
+        leaseReadMs: landscape.nowMs,
         memory,
         verdict: memory?.verdict ?? ('alive' as const),
       };

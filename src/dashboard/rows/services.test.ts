@@ -30,7 +30,7 @@ function stateOf(text: string, staleness: StalenessPolicy = 'Withdraw'): SetStat
     const cluster = { apiVersion: '', kind: '', metadata: { name: id }, spec: { namespace: `prod-m-${id}` } };
     const memory = verdict === 'stale' ? { verdict, since: '2026-01-01T00:00:00Z', returns: 0 } : undefined;
     const shards = new Map([[key, shard]]);
-    return { id, cluster, record: undefined, lease: undefined, verdict, memory, shards } as MemberState;
+    return { id, cluster, record: undefined, lease: undefined, leaseReadMs: 0, verdict, memory, shards } as MemberState;
   });
   return { set, policy: readSetPolicy(set), members, older: new Map() };
 }
@@ -40,7 +40,7 @@ function shown(text: string, staleness?: StalenessPolicy): string {
   const state = stateOf(text, staleness);
   const { standing, says, exporters } = setServiceRow(state, key, []);
   const ready = exporters.map((one) => `${one.cluster}=${one.ready}`).join(' ');
-  const told = state.members.map((one) => `${one.id}=${clusterStatus(one, state, 0).readyEndpoints}`).join(' ');
+  const told = state.members.map((one) => `${one.id}=${clusterStatus(one, state).readyEndpoints}`).join(' ');
   expect(told).toBe(ready);
   if (standing !== 'stale') {
     const explained = explainService(state, key).standings;

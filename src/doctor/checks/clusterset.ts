@@ -81,14 +81,14 @@ const heldUpReasons: ReadonlySet<string> = new Set(['Failed', 'QuotaExceeded', '
 const lateShare = 0.5;
 
 function silentMembers(facts: ClusterFacts): Found[] {
-  const { nowMs } = facts;
   const state = needSet(facts)?.state;
   if (state === undefined) return [];
-  return state.members.flatMap(({ id, lease, memory, verdict }) => {
+  return state.members.flatMap((member) => {
+    const { id, lease, leaseReadMs, memory, verdict } = member;
     const subject = `agent of cluster ${id}`;
     const renewedMs = Date.parse(lease?.spec?.renewTime ?? '');
-    if (isOverdue(lease, state, nowMs)) {
-      const message = `it has not renewed its lease for ${formatElapsed(nowMs - renewedMs)}`;
+    if (isOverdue(member, state)) {
+      const message = `it has not renewed its lease for ${formatElapsed(leaseReadMs - renewedMs)}`;
       return [{ subject, message, since: formatTime(renewedMs) }];
     }
     if (verdict !== 'stale' || memory?.heldUntil !== undefined || homeAwayOf(lease) !== undefined) return [];
@@ -96,15 +96,15 @@ function silentMembers(facts: ClusterFacts): Found[] {
   });
 }
 
-export function silentParts({ parts, nowMs }: ClusterFacts, names: readonly string[]): Found[] {
+export function silentParts({ parts }: ClusterFacts, names: readonly string[]): Found[] {
   return need(parts)
     .filter(({ part, state }) => names.includes(part) && state === 'silent')
-    .map((one) => silence(one, nowMs));
+    .map(silence);
 }
 
-function silence({ part, node, reportedAgoMs }: PartStatus, nowMs: number): Found {
+function silence({ part, node, reportedAgoMs, reportedAt }: PartStatus): Found {
   const subject = `${part} on ${node}`;
   if (reportedAgoMs === undefined) return { subject, message: 'it has never reported' };
   const message = `it has not reported for ${formatElapsed(reportedAgoMs)}`;
-  return { subject, message, since: formatTime(nowMs - reportedAgoMs) };
+  return { subject, message, since: reportedAt };
 }

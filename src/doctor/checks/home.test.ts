@@ -16,7 +16,7 @@ const leaseOf = (part: string, aheadMs: number) =>
   }) as unknown as Lease;
 
 function factsOf(aheadMs: number, clockOffMs = 0): ClusterFacts {
-  const state = { members: [{ id: 'east', lease: leaseOf('agent', aheadMs) }] };
+  const state = { members: [{ id: 'east', lease: leaseOf('agent', aheadMs), leaseReadMs: nowMs }] };
   return {
     ...{ nowMs, server: 'https://west' },
     health: { value: { status: 200, text: 'ok', clockOffMs } },
@@ -47,3 +47,12 @@ test.each([
     ["https://west: its clock is 2m ahead of this machine's"],
   ],
 ])('clocks: %s -> told of each that is off', (_what, facts, expected) => expect(told(facts)).toEqual(expected));
+
+test.each([
+  ['PTL0703', 24 * 3_600_000, 'it ends in 24h (2026-05-02T12:00:00Z)'],
+  ['PTL0702', -72 * 3_600_000, 'it expired 3d ago (2026-04-28T12:00:00Z)'],
+] as const)('%s: a certificate -> its end as people read it', (code, leftMs, message) => {
+  const life = { subject: 'certificate of proxy p', startMs: nowMs - 90 * 86_400_000, endMs: nowMs + leftMs };
+  const facts = { nowMs, certificates: { value: [life] } } as unknown as ClusterFacts;
+  expect(homeChecks[code]!(facts)).toEqual([{ subject: life.subject, message }]);
+});

@@ -65,16 +65,16 @@ function homeClock({ health, server }: ClusterFacts): Found[] {
 }
 
 /** Parts and agents whose reports lie in the future: they would be called alive for so long. One that is behind is silent. */
-function reporterClocks({ health, parts, broker, nowMs }: ClusterFacts): Found[] {
+function reporterClocks({ health, parts, broker }: ClusterFacts): Found[] {
   const set = 'value' in broker && broker.value.kind === 'answers' ? broker.value.set : undefined;
   const reporters = [
     ...('value' in parts ? parts.value : []).map(({ part, node, aheadMs }) => ({
       subject: `${part} on ${node}`,
       aheadMs,
     })),
-    ...(set?.state.members ?? []).map(({ id, lease }) => ({
+    ...(set?.state.members ?? []).map(({ id, lease, leaseReadMs }) => ({
       subject: `agent of cluster ${id}`,
-      aheadMs: Date.parse(lease?.spec?.renewTime ?? '') - nowMs,
+      aheadMs: Date.parse(lease?.spec?.renewTime ?? '') - leaseReadMs,
     })),
   ];
   // Where the home agrees with them, this machine's clock is behind, which is told of the home.

@@ -1,5 +1,6 @@
 // A serving part by its Lease, as commands and pages show it. Pure.
 
+import { formatTime } from './conditions.ts';
 import type { Lease } from './lease.ts';
 import { isForgotten, partAnnotations, partState } from './part-lease.ts';
 
@@ -11,6 +12,8 @@ export interface PartStatus {
   readonly state: 'reporting' | 'silent';
   /** Since its last report; absent if it never gave a valid time. */
   readonly reportedAgoMs: number | undefined;
+  /** When that was, RFC 3339. Absent if it never did. */
+  readonly reportedAt: string | undefined;
   /** Rights that its home refuses it. */
   readonly missingRights: readonly string[];
   /** How far its last report lies in the future: its clock is ahead by so much at least. Absent otherwise. */
@@ -31,6 +34,7 @@ function partStatusOf(lease: Lease, nowMs: number): PartStatus {
     version,
     state: kind === 'reported' ? 'reporting' : 'silent',
     reportedAgoMs: reportedMs === undefined ? undefined : Math.max(0, nowMs - reportedMs),
+    reportedAt: reportedMs === undefined ? undefined : formatTime(reportedMs),
     missingRights: missingRightsIn(lease),
     ...(reportedMs !== undefined && reportedMs > nowMs ? { aheadMs: reportedMs - nowMs } : {}),
   };
