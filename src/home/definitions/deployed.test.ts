@@ -14,7 +14,7 @@ import { serviceShardType } from '../../clusterset/kinds/service-shard.ts';
 import { hostnameGeneratorType } from '../../external/kinds/hostname-generator.ts';
 import { meshExternalServiceType } from '../../external/kinds/mesh-external-service.ts';
 import { federationType } from '../../federation/kinds/federation.ts';
-import type { ResourceType } from '../../kube/objects/object.ts';
+import type { AnyObject, ResourceType } from '../../kube/objects/object.ts';
 import { peerType } from '../../peering/kinds/peer.ts';
 import { peerExportType } from '../../peering/kinds/peer-export.ts';
 import { peerServiceType } from '../../peering/kinds/peer-service.ts';
@@ -100,5 +100,42 @@ test.each(definitions.map((each) => [each.metadata.name, each] as const))(
     const { versions } = (definition as unknown as CustomResourceDefinition).spec;
     const paths = versions.flatMap((version) => version.additionalPrinterColumns ?? []).map(({ jsonPath }) => jsonPath);
     expect(paths.filter((path) => path.includes('*'))).toEqual([]);
+  },
+);
+
+test.each([
+  [
+    'ServiceImport',
+    {
+      spec: { type: 'ClusterSetIP', ips: ['243.0.0.7', 'fd00::7'] },
+      status: { clusters: [{ cluster: 'east' }, { cluster: 'west' }], conditions: [{ type: 'Ready', status: 'True' }] },
+    },
+    ['checkout', 'ClusterSetIP', '243.0.0.7', 'True', '3m'],
+    ['fd00::7', '[{"cluster":"east"},{"cluster":"west"}]'],
+  ],
+  ['ServiceImport', { spec: { type: 'Headless' } }, ['checkout', 'Headless', null, null, '3m'], [null, null]],
+  [
+    'PeerService',
+    { spec: { peer: 'b', fqdn: 'a.b', id: '1' }, status: { ips: ['243.1.0.7', 'fd00::8'], state: 'Active' } },
+    ['checkout', 'b', 'a.b', '243.1.0.7', 'Active', '3m'],
+    ['fd00::8', '1'],
+  ],
+  [
+    'ServiceShard',
+    { spec: { type: 'ClusterSetIP', readyEndpoints: 2, clusterIPs: ['10.96.0.7', 'fd00::9'] } },
+    ['checkout', 'ClusterSetIP', 2, '10.96.0.7', null, '3m'],
+    ['fd00::9', null],
+  ],
+])(
+  'deploy/crds: kubectl get of a %s -> addresses as people read them, no JSON; the rest with -o wide',
+  (name, fields, narrow, wide) => {
+    const nowMs = Date.parse('2026-01-01T00:03:00Z');
+    const metadata = { name: 'checkout', creationTimestamp: '2026-01-01T00:00:00Z' };
+    const object = { apiVersion: 'v1', kind: name, metadata, ...fields } as AnyObject;
+    const { columns } = kindOf(name).versions[0]!;
+    const cells = (isWide: boolean) =>
+      columns.filter(({ priority }) => priority > 0 === isWide).map(({ value }) => value(object, nowMs));
+    expect(cells(false)).toEqual(narrow);
+    expect(cells(true)).toEqual(wide);
   },
 );
