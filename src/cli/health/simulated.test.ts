@@ -49,7 +49,7 @@ test('doctor, status: reading takes 15 s after the leases were read -> nobody is
   expect(problems.filter((line: string) => line.includes('PTL0202'))).toEqual([]);
 });
 
-test('doctor, status: an agent that is silent -> told with its age when the lease was read', async () => {
+test('doctor: an agent that is silent -> told with its age when the lease was read', async () => {
   const isSlow = isList('serviceimports');
   const member = await simulatedMember({ clusters, delayMs: (request) => (isSlow(request) ? 15_000 : 0) });
   member.set.killAgent('east');
