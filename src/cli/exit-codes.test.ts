@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { ConnectionError } from '../base/real/connection-error.ts';
+import { StoppedAnswering } from '../kube/client/while-answering.ts';
 import { ApiError } from '../kube/objects/api-error.ts';
 import { describeError, exitKindOf, usageError } from './exit-codes.ts';
 
@@ -15,6 +16,7 @@ test.each([
   ['no such object', api(404, 'pods "a" not found'), 'notFound', 'pods "a" not found'],
   ['no right', new Error('export shop/a', { cause: api(403, 'forbidden') }), 'refused', 'export shop/a: forbidden'],
   ['a home that is down', api(503, 'starting'), 'unreachable', 'starting'],
+  ['a home that hangs', new StoppedAnswering('it stopped answering'), 'unreachable', 'it stopped answering'],
   [
     'nothing listens',
     new ConnectionError('connect to https://127.0.0.1:1', refused),

@@ -24,8 +24,8 @@ interface Run {
 
 interface MemberOptions extends Pick<SimClusterSetOptions, 'clusters' | 'set'> {
   readonly agents?: readonly string[];
-  /** How long a home takes over a request of the command; Infinity if it never answers. */
-  readonly delayMs?: (request: HttpRequest) => number;
+  /** How long a home or the broker takes over a request of the command; Infinity if it never answers. */
+  readonly delayMs?: (request: HttpRequest, home: string) => number;
 }
 
 /** The command runs at the first of the clusters. */
@@ -33,9 +33,9 @@ export async function simulatedMember(options: MemberOptions) {
   const user = 'person';
   const set: SimClusterSet = new SimClusterSet({
     ...options,
-    wrap: (_home, handler) => async (request) => {
-      const isCommand = request.headers['authorization'] === `Bearer ${user}`;
-      const delayMs = isCommand ? (options.delayMs?.(request) ?? 0) : 0;
+    wrap: (home, handler) => async (request) => {
+      const isCommand = request.headers['user-agent'] === 'portolan-cli';
+      const delayMs = isCommand ? (options.delayMs?.(request, home) ?? 0) : 0;
       if (delayMs > 0) await sleep(world.timers, delayMs);
       return handler(request);
     },
