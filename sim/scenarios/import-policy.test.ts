@@ -134,4 +134,29 @@ describe('import policy', () => {
     expect(await routing(west)).toBeUndefined();
     expect(JSON.stringify(await find(east, serviceExportType, 'shop/web'))).toContain('is no number from 1 to 100');
   });
+
+  test('an exporter writes routing itself, as metadata of its export -> no import has it, and the export says so', async () => {
+    const { west, east, settle } = await threeClusters();
+    const exportedAnnotations = { 'portolan.dev/routing': '{"x":["west"]}', 'portolan.dev/routed-by': 'me', team: 'a' };
+    for (const client of [east, west])
+      await client.patch(
+        serviceExportType,
+        { namespace: 'shop', name: 'web' },
+        merge({ spec: { exportedAnnotations } }),
+      );
+    await settle();
+    const found = (await find(west, serviceImportType, 'shop/web')) as ServiceImport;
+    expect(found.metadata.annotations).toMatchObject({ team: 'a' });
+    expect(await routing(west)).toBeUndefined();
+    expect(found.metadata.annotations?.['portolan.dev/routed-by']).toBeUndefined();
+    expect(JSON.stringify(await find(east, serviceExportType, 'shop/web'))).toContain('is for agents');
+  });
+
+  test('accept: false in a policy that makes no sense -> the import stays', async () => {
+    const { west, settle } = await threeClusters();
+    const wrong = { accept: false, clusters: [{ clusters: ['east'], weight: 0 }] };
+    await west.create(serviceImportPolicyType, policy('wrong', wrong));
+    await settle();
+    expect(await find(west, serviceImportType, 'shop/web')).toBeDefined();
+  });
 });

@@ -121,6 +121,8 @@ interface Used {
   readonly endpoints: readonly ReadyEndpoint[];
   /** Of each endpoint, if they are not all alike. */
   readonly shares?: ReadonlyMap<ReadyEndpoint, number>;
+  /** Some are of the clients' own cluster. */
+  readonly hasOwn: boolean;
   /** A policy says whom clients use. */
   readonly isRouted: boolean;
   readonly isNearest: boolean;
@@ -148,6 +150,7 @@ function usedOf(
   return {
     endpoints,
     isNearest,
+    hasOwn: endpoints.some(({ cluster }) => cluster === from.cluster),
     isRouted: routing.groups.length > 0,
     ...(lots.length > 1 ? { shares: sharesOf(lots) } : {}),
   };
@@ -200,11 +203,12 @@ function addEndpoints(
   },
 ): void {
   // Without a clusterset IP clients stay in their own cluster while it can serve them (seed 002).
-  const isLocalFirst = !isHeadless && !used.isNearest && !used.isRouted && used.shares === undefined;
-  const how: Order = used.shares !== undefined ? order.weighted : isLocalFirst ? order.localFirst : order.rotating;
+  const isLocalFirst = !isHeadless && !used.isNearest && !used.isRouted && (used.shares === undefined || used.hasOwn);
+  const shares = isLocalFirst ? undefined : used.shares;
+  const how: Order = shares !== undefined ? order.weighted : isLocalFirst ? order.localFirst : order.rotating;
   // Records with shares have no room for the cluster that the name of an endpoint is made with.
-  const isDerived = used.shares === undefined && ready.length > 0 && areMadeOfAddresses(ready, name);
-  addAddresses(names, name, recordsOf(used.endpoints, used.shares), how, isDerived && showsAll(ready, used));
+  const isDerived = shares === undefined && ready.length > 0 && areMadeOfAddresses(ready, name);
+  addAddresses(names, name, recordsOf(used.endpoints, shares), how, isDerived && showsAll(ready, used));
   if (!isDerived) addHosts(names, name, ready);
   else if (!showsAll(ready, used))
     names.add(name, {
@@ -217,7 +221,7 @@ function addEndpoints(
     return;
   }
   const targetOf = (endpoint: ReadyEndpoint) => hostOf(endpointName(endpoint), endpoint, name);
-  const sources = sourcesOf(used.endpoints, targetOf, { isDerived, shares: used.shares });
+  const sources = sourcesOf(used.endpoints, targetOf, { isDerived, shares });
   addSrv(names, name, { sources, how: isLocalFirst ? order.localFirst : order.fixed });
 }
 

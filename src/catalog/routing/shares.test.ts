@@ -55,6 +55,41 @@ describe('shares', () => {
       few,
       'west 5, east 71.3, south 23.8',
     ],
+    [
+      'five percent, the rest has lost its endpoints -> to the fallback',
+      'west*1 south*2',
+      { ...few, groups: [...few.groups, { clusters: ['south'] }] },
+      'west 5, south 95',
+    ],
+    [
+      'weights below a hundred and nobody else -> in proportion',
+      'east*1 west*1',
+      {
+        ...noRouting,
+        groups: [
+          { clusters: ['east'], weight: 50 },
+          { clusters: ['west'], weight: 30 },
+        ],
+      },
+      'east 62.5, west 37.5',
+    ],
+    [
+      'a cluster called constructor',
+      'constructor*1 west*1',
+      { ...noRouting, lowered: { west: 25 } },
+      'constructor 80, west 20',
+    ],
+    [
+      'shares too small to see -> somebody serves',
+      'east*1',
+      {
+        ...noRouting,
+        groups: [{ clusters: ['east'], weight: 1 }],
+        minReady: { count: 1_000_000 },
+        lowered: { east: 1 },
+      },
+      'east 100',
+    ],
     ['five percent, and nobody else is there', 'west*1', few, 'west 100'],
     ['no weights -> one group after the other', 'east*1 west*5', order, 'east 100'],
     ['no weights, the first is gone -> the second by endpoints', 'west*3 south*1', order, 'west 75, south 25'],

@@ -45,16 +45,16 @@ export function shareOut<T extends Any, Any = T>(input: SharingInput<T, Any>): S
   const { named, unnamed } = groupsOf(input);
   const weighted = named.filter(({ weight }) => weight !== undefined && weight > 0);
   const claimed = weighted.reduce((sum, { weight }) => sum + weight!, 0);
-  const isRestMeant = weighted.length > 0 && claimed < 100 && unnamed.tiers.length > 0;
+  const isRestMeant = weighted.length > 0 && claimed < 100;
   if (isRestMeant) weighted.push({ ...unnamed, weight: 100 - claimed });
-  const total = isRestMeant ? 100 : claimed;
 
   const filling = new Filling<T>();
-  for (const { tiers, weight } of weighted) filling.add(tiers, weight! / total);
+  for (const { tiers, weight } of weighted) filling.add(tiers, weight! / 100);
   for (const { tiers, weight } of named) if (weight === undefined) filling.add(tiers, filling.missing);
   if (!isRestMeant) filling.add(unnamed.tiers, filling.missing);
-  // A group of weight 0 serves only if there is nobody else.
-  for (const { tiers, weight } of named) if (weight === 0) filling.add(tiers, filling.isEmpty ? 1 : 0);
+  // Groups of weight 0 serve only if there is nobody else.
+  const isNobodyElse = filling.isEmpty;
+  for (const { tiers, weight } of named) if (weight === 0) filling.add(tiers, isNobodyElse ? filling.missing : 0);
   return filling.result();
 }
 
@@ -88,6 +88,9 @@ class Filling<T> {
 
   result(): Sharing<T> {
     const filled = this.#filled;
+    const [first, ...rest] = this.#later;
+    // All shares were too small to see: one ready endpoint is better than none.
+    if (this.#lots.length === 0 && first !== undefined) return { lots: [{ share: 1, endpoints: first }], later: rest };
     return {
       lots: this.#lots.map(({ share, endpoints }) => ({ share: share / filled, endpoints })),
       later: this.#later,
@@ -129,6 +132,11 @@ function groupsOf<T extends Any, Any>({
 const unnamedIndex = -1;
 const excludedIndex = -2;
 
+/** A cluster may be called constructor. */
+function wishOf(lowered: Routing['lowered'], cluster: string): number {
+  return (Object.hasOwn(lowered, cluster) ? lowered[cluster]! : 100) / 100;
+}
+
 type TierInput<T> = Pick<SharingInput<T, T>, 'routing' | 'clusterOf'>;
 
 function tierMadeOf<T>(endpoints: readonly T[], missing: number, { routing, clusterOf }: TierInput<T>): Tier<T> {
@@ -140,7 +148,7 @@ function tierMadeOf<T>(endpoints: readonly T[], missing: number, { routing, clus
         ? minReady.count
         : ((endpoints.length + missing) * minReady.percent) / 100;
   const fullness = needed === 0 ? 1 : Math.min(1, endpoints.length / needed);
-  const byWish = [...Map.groupBy(endpoints, (endpoint) => (lowered[clusterOf(endpoint)] ?? 100) / 100)];
+  const byWish = [...Map.groupBy(endpoints, (endpoint) => wishOf(lowered, clusterOf(endpoint)))];
   const sum = byWish.reduce((all, [wish, some]) => all + wish * some.length, 0);
   return {
     // Who wants less leaves it to others of the tier; the tier gives something away only if all of them want less.

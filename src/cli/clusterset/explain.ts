@@ -9,6 +9,12 @@ import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/se
 import { describeLease, type LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import { reachCondition } from '../../clusterset/rules/networks/reach-condition.ts';
+import {
+  describeRouting,
+  readRouting,
+  routedByAnnotation,
+  routingAnnotation,
+} from '../../clusterset/rules/routing/routing.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
@@ -49,7 +55,7 @@ Examples:
         membership,
         run: async (broker) => {
           const state = await readSetState({ home, broker, membership, clock: deps.world.clock, keys: [key] });
-          return { ...explain(state, key, await knownServices(home)), ...(await reachedFromHere(home, key)) };
+          return { ...explain(state, key, await knownServices(home)), ...(await seenFromHere(home, key)) };
         },
         away: (why) => explainAtHome({ home, key, why }),
       });
@@ -63,11 +69,18 @@ Examples:
   });
 }
 
-/** The way from this cluster to each other one, as its agent wrote it; nothing where all are in one network. */
-async function reachedFromHere(home: Client, key: string): Promise<Pick<ServiceExplanation, 'reached'>> {
+/** The ways and shares of other clusters, as this one's agent wrote them; nothing where all are in one network and alike. */
+async function seenFromHere(home: Client, key: string): Promise<Pick<ServiceExplanation, 'reached' | 'routed'>> {
   const object = await getOrUndefined<ServiceImport>(home, serviceImportType, parseServiceKey(key));
   const condition = conditionOf(object?.status?.conditions, reachCondition);
-  return condition === undefined ? {} : { reached: condition.message };
+  const annotations = object?.metadata.annotations ?? {};
+  const wishes = describeRouting(readRouting(annotations[routingAnnotation] ?? ''));
+  const policy = annotations[routedByAnnotation];
+  const by = policy === undefined ? 'by the clusterset or its exporters' : `by policy ${policy}`;
+  return {
+    ...(condition === undefined ? {} : { reached: condition.message }),
+    ...(wishes === undefined ? {} : { routed: `${wishes} (${by})` }),
+  };
 }
 
 function explain(state: SetState, key: string, known: readonly string[]): ServiceExplanation {
@@ -90,6 +103,7 @@ function explanationText(explanation: ServiceExplanation): string[] {
   const lines = [`${service}: ${type}, decided by cluster ${decider} (${why}); ports by ${ports}`, ''];
   lines.push(...clusterTable(explanation), '');
   if (explanation.reached !== undefined) lines.push(`reached from here: ${explanation.reached}`, '');
+  if (explanation.routed !== undefined) lines.push(`new connections from here: ${explanation.routed}`, '');
   for (const { field, value, winner, says } of fields) {
     const isAgreed = says.every(({ agrees }) => agrees);
     lines.push(`${field}: ${value}${isAgreed ? ' (all agree)' : `, decided by ${winner}`}`);

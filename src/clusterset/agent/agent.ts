@@ -146,6 +146,7 @@ export function createAgent(options: AgentOptions): Agent {
     }),
     onVerdict: (clusterId) => {
       queues.add(merging, members.servicesOf(clusterId));
+      queues.add(['import-policy-status'], importPolicies.keys());
       // The living members determine the writer of each view.
       viewsChanged();
       placementsChanged();
@@ -252,7 +253,7 @@ export function createAgent(options: AgentOptions): Agent {
     await persistently(() => ownRanges.read());
     await persistently(() => lease.start());
     await members.whenSynced(stopping.signal);
-    await patiently(() => legacy.hasSynced);
+    await patiently(() => legacy.hasSynced && importPolicies.hasSynced);
   }
 
   async function patiently(isIn: () => boolean): Promise<void> {

@@ -110,7 +110,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
       keyed(copies.slices, importKey),
       keyed(copies.services, derivedFor),
       namespaces((name) => members.servicesIn(name)),
-      { informer: importPolicies, keysOf: () => everyService() },
+      { informer: withoutWaiting(importPolicies), keysOf: policyKeys },
       { informer: copies.claims, keysOf: claimKeys },
     ],
     importing.reconcile,
@@ -162,6 +162,16 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
   members.onReturn(() =>
     queues.add(['export'], [...copies.exports.keys(), ...members.recordsOf(membership.clusterId)]),
   );
+
+  /** A policy may select any import; its status changes none. */
+  function policyKeys(_key: string, next?: ServiceImportPolicy, previous?: ServiceImportPolicy): Iterable<string> {
+    const isStatus =
+      next !== undefined &&
+      next.metadata.generation !== undefined &&
+      next.metadata.generation === previous?.metadata.generation &&
+      next.metadata.deletionTimestamp === previous?.metadata.deletionTimestamp;
+    return isStatus ? [] : new Set([...everyService(), ...copies.imports.keys()]);
+  }
 
   function placementsIn(namespace: string): string[] {
     return recordKeys(federated).filter((key) => key.startsWith(`${namespace}/`));
@@ -228,4 +238,11 @@ export function recordKeys(records: { values(): Iterable<KubernetesObject> }): s
 function recordKey(record: KubernetesObject): string | undefined {
   const service = parseRecordName(record.metadata.name);
   return service && formatServiceKey(service);
+}
+
+/** An account that may not read them, or a home without the definition, imports all the same: imports keep what they had. */
+function withoutWaiting(
+  informer: Informer<ServiceImportPolicy>,
+): Pick<Informer<ServiceImportPolicy>, 'on' | 'whenSynced'> {
+  return { on: (handler) => informer.on(handler), whenSynced: () => Promise.resolve() };
 }

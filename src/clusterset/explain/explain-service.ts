@@ -31,6 +31,8 @@ export interface ServiceExplanation extends MergeExplanation {
   readonly standings: readonly ClusterStanding[];
   /** The way from the asking cluster to each of them; absent where all are in one network. */
   readonly reached?: string;
+  /** Which clusters new connections from the reader go to, if they are not all alike. */
+  readonly routed?: string;
 }
 
 interface ClusterStanding {

@@ -17,6 +17,8 @@ export const annotationBytesMax = 256 * 1024;
 /** Limit for each of labels and annotations; no known use needs more. */
 const pairsMax = 256;
 const notesMax = 5;
+/** What an importing cluster's own agent says of an import, such as its routing: no exporter writes that. */
+const ownPrefix = 'portolan.dev/';
 
 export function readExportedMetadata(asked: {
   readonly labels?: Readonly<Record<string, unknown>>;
@@ -26,7 +28,10 @@ export function readExportedMetadata(asked: {
     ...isQualifiedName(key),
     ...isLabelValue(value),
   ]);
-  const annotations = keepPairs('annotation', asked.annotations ?? {}, (key) => isQualifiedName(key.toLowerCase()));
+  const annotations = keepPairs('annotation', asked.annotations ?? {}, (key) => [
+    ...isQualifiedName(key.toLowerCase()),
+    ...(key.toLowerCase().startsWith(ownPrefix) ? [`${ownPrefix} is for agents`] : []),
+  ]);
   const bytes = Object.entries(annotations.kept).reduce(
     (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
     0,

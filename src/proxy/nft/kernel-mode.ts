@@ -12,7 +12,7 @@ import type { ProxyState } from '../state.ts';
 import { type ApplierStatus, NftApplier } from './applier.ts';
 import { Conntrack } from './conntrack.ts';
 import { takeLock } from './edge/lock.ts';
-import { NftMonitor } from './edge/monitor.ts';
+import { lostTrack, NftMonitor } from './edge/monitor.ts';
 import { NftProgram } from './edge/nft.ts';
 import { transactionObserver } from './metrics.ts';
 import { addRoutes, forwardingProblem, rangeProblems, removeRoutes } from './node-network.ts';
@@ -48,6 +48,8 @@ export interface KernelMode {
 const nodeCheckMs = 60_000;
 const monitorRestartMs = 5000;
 const monitorOverlapMs = 1000;
+/** Another change within this time is found by the next comparison. */
+const lookAgainMs = 5000;
 
 /** Rejects if this node cannot have rules: later problems are in `status`. */
 export async function openKernelMode(options: KernelModeOptions): Promise<KernelMode> {
@@ -175,30 +177,50 @@ function addMonitor(
   parts: Parts,
 ): void {
   let timer: Timer | undefined;
+  let overlap: Timer | undefined;
+  let openedMs = Number.NEGATIVE_INFINITY;
+  let lookedMs = Number.NEGATIVE_INFINITY;
   let monitor: NftMonitor;
+  /** Whether a change of some map by another process was of ours: the kernel is read, not often. */
+  const lookAt = (change: Parameters<NftApplier['foreignChange']>[0]) => {
+    const nowMs = world.clock.monotonicMs();
+    if (nowMs - lookedMs < lookAgainMs) return;
+    lookedMs = nowMs;
+    applier.verify().then(
+      (found) => {
+        if (found.length > 0) applier.foreignChange(change);
+      },
+      (error: unknown) => log.warn('the rules in the kernel cannot be compared', { error: errorText(error) }),
+    );
+  };
   const writers = new OwnWriters({
     world,
     introduce: (mark) => nft.introduce(mark),
-    onForeign: (change) => applier.foreignChange(change),
+    onForeign: (change) => (change.line === lostTrack ? lookAt(change) : applier.foreignChange(change)),
   });
   const open = () => {
     const opened = new NftMonitor({
       onTransaction: (transaction) => writers.seen(transaction),
       // The old one goes on until the new one listens: what both see is looked at twice.
       onLost: () => {
-        open();
-        world.timers.after(monitorOverlapMs, () => void opened.stop());
+        timer = world.timers.after(Math.max(0, openedMs + monitorRestartMs - world.clock.monotonicMs()), () => {
+          open();
+          overlap = world.timers.after(monitorOverlapMs, () => void opened.stop());
+        });
       },
       onEnd: (why) => {
+        if (monitor !== opened) return;
         log.warn('changes by others are not noticed for a moment', { why });
         timer = world.timers.after(monitorRestartMs, open);
       },
     });
     monitor = opened;
+    openedMs = world.clock.monotonicMs();
   };
   open();
   parts.add('monitor', () => {
     timer?.cancel();
+    overlap?.cancel();
     writers.stop();
     return monitor.stop();
   });

@@ -99,12 +99,15 @@ function perMilleOf(shares: readonly number[]): number[] {
 
 /** A lot has the number of the lot before that had one of its backends; others get the smallest that is free. */
 function numbersOf(lots: readonly (readonly Backend[])[], previous: readonly PlannedLot[]): number[] {
-  const numberOfSlot = new Map(previous.flatMap(({ number, slots }) => slots.map((slot) => [slot, number])));
+  const numbersOfSlot = new Map<string, Set<number>>();
+  for (const { number, slots } of previous)
+    for (const slot of slots) numbersOfSlot.set(slot, (numbersOfSlot.get(slot) ?? new Set()).add(number));
   const taken = new Set<number>();
   const kept = lots.map((backends) => {
     for (const backend of backends) {
-      const number = numberOfSlot.get(slotOf(backend));
-      if (number === undefined || taken.has(number)) continue;
+      // Two lots behind one gateway have the same slot.
+      const number = [...(numbersOfSlot.get(slotOf(backend)) ?? [])].find((each) => !taken.has(each));
+      if (number === undefined) continue;
       taken.add(number);
       return number;
     }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseRange } from '../../base/net/ip.ts';
 import type { PortChoice } from '../choose.ts';
+import { KernelModel } from '../testing/kernel-model.ts';
 import { Ruleset } from './ruleset.ts';
 import { differenceScript, refillScript } from './script.ts';
 
@@ -85,4 +86,28 @@ test('refill: chains, maps and sets that are not planned -> removed; who stays w
     /(flush|delete) map inet portolan aff[46]\b|delete (chain|map|set) inet portolan (left|svc4|hair4)/,
   );
   expect(script).toContain('add rule inet portolan nat-out meta skuid 1337 return\n');
+});
+
+test('difference: two services with shares lose them at once -> chains go in an order that the kernel takes', () => {
+  const ruleset = new Ruleset({ isHairpin: () => false });
+  const kernel = new KernelModel();
+  kernel.apply(refillScript(ruleset, { ranges: [parseRange('243.0.0.0/12')!] }, undefined));
+  const shared = (ip: string, share: number, affinitySeconds: number) => {
+    const all = port(ip, [1, 2, 3, 4], { affinitySeconds });
+    const lots = [
+      { share, endpoints: all.backends.slice(0, 2) },
+      { share: 1 - share, endpoints: all.backends.slice(2) },
+    ];
+    return { ...all, lots };
+  };
+  for (const seconds of [0, 60]) {
+    const services = ['a', 'b', 'c'].map(
+      (name, index) => [`x/${name}`, `243.0.0.${index + 1}`, 0.9 - index / 10] as const,
+    );
+    const round = (ports: (ip: string, share: number) => PortChoice) =>
+      kernel.apply(differenceScript(ruleset.change(services.map(([key, ip, share]) => [key, [ports(ip, share)]]))));
+    round((ip, share) => shared(ip, share, seconds));
+    round((ip) => port(ip, [1, 2, 3, 4], { affinitySeconds: seconds }));
+    expect(kernel.chains.filter((chain) => /^(share|draw|id)-/.test(chain))).toEqual([]);
+  }
 });

@@ -178,6 +178,8 @@ class Round {
       if (is && !wasThere) this.#added.push(hairpinElement(hairpin));
       if (!is && wasThere) this.#deleted.push(hairpinElement(hairpin));
     }
+    // A chain that another one leads to can go only after that.
+    oldChains.sort((one, other) => depthOf(one) - depthOf(other));
     return { newChains, oldChains, deleted: this.#deleted, added: this.#added, gone: this.#gone };
   }
 }
@@ -188,6 +190,10 @@ export function isEmpty({ newChains, oldChains, deleted, added }: Difference): b
 
 function isSamePlan(a: PortPlan | undefined, b: PortPlan | undefined): boolean {
   return a !== undefined && b !== undefined && a.lots === b.lots && a.affinitySeconds === b.affinitySeconds;
+}
+
+function depthOf(chain: string): number {
+  return chain.startsWith('share-') ? 0 : chain.startsWith('draw-') ? 1 : 2;
 }
 
 /** A set has keys alone. */

@@ -60,7 +60,7 @@ export function clustersetListeners(service: ClustersetService, domain: string):
         name,
         address: socketAddress(ip, port.port),
         bind_to_port: false,
-        filter_chains: [{ filters: [tcpProxy(cluster)] }],
+        filter_chains: [{ filters: [tcpProxy(cluster, { max_connect_attempts: 3 })] }],
       };
       return { type: 'listener', name, body, causes: [causeOf(service)] };
     }),
@@ -88,12 +88,32 @@ function grpcPort(ports: readonly ServicePort[]): ServicePort | undefined {
   return ports.find(isHttp2) ?? ports[0];
 }
 
+/**
+ * An endpoint that does not take connections is left for a while, whatever its home says: by failures to connect alone, since the
+ * answers of an application are its own business. One more try after five seconds.
+ */
+const leavesTheDead: JsonObject = {
+  split_external_local_origin_errors: true,
+  consecutive_local_origin_failure: 3,
+  interval: '1s',
+  base_ejection_time: '5s',
+  max_ejection_time: '60s',
+  // If all fail, Envoy uses all of them again.
+  max_ejection_percent: 100,
+  enforcing_consecutive_5xx: 0,
+  enforcing_consecutive_gateway_failure: 0,
+  enforcing_success_rate: 0,
+  enforcing_local_origin_success_rate: 0,
+};
+
 function clusterBody(name: string, port: ServicePort): JsonObject {
   // Weights of places count only if the cluster says so.
   const byPlace = { common_lb_config: { locality_weighted_lb_config: {} } };
   return {
     ...edsCluster(name),
+    connect_timeout: '2s',
     ...byPlace,
+    outlier_detection: leavesTheDead,
     ...(isHttp2(port) ? { typed_extension_protocol_options: http2Options() } : {}),
   };
 }

@@ -18,8 +18,7 @@ export function modelShares(endpoints: readonly ModelEndpoint[], routing: Routin
   const weights = routing.groups.map(({ weight }) => weight);
   const sum = weights.reduce<number>((all, weight) => all + (weight ?? 0), 0);
   const nobodysGroup = -1;
-  const hasRest = sum > 0 && sum < 100 && endpoints.some((each) => each.isReady && isIn(nobodysGroup)(each));
-  const whole = hasRest ? 100 : sum;
+  const hasRest = sum > 0 && sum < 100;
 
   const got = new Map<string, number>();
   let poured = 0;
@@ -27,7 +26,7 @@ export function modelShares(endpoints: readonly ModelEndpoint[], routing: Routin
     poured += pourInto(got, endpoints.filter(isIn(group)), amount, routing);
   };
   weights.forEach((weight, group) => {
-    if (weight) pour(group, weight / whole);
+    if (weight) pour(group, weight / 100);
   });
   if (hasRest) pour(nobodysGroup, (100 - sum) / 100);
   weights.forEach((weight, group) => {
@@ -52,7 +51,7 @@ function pourInto(got: Map<string, number>, group: readonly ModelEndpoint[], amo
     const all = group.filter((each) => each.tier === tier);
     const ready = all.filter((each) => each.isReady);
     if (ready.length === 0 || left < 1e-12) continue;
-    const wishOf = ({ cluster }: ModelEndpoint) => (routing.lowered[cluster] ?? 100) / 100;
+    const wishOf = ({ cluster }: ModelEndpoint) => (new Map(Object.entries(routing.lowered)).get(cluster) ?? 100) / 100;
     const taken = left * strengthOf(ready.length, all.length, routing) * Math.max(...ready.map(wishOf));
     const wishes = ready.map(wishOf).reduce((a, b) => a + b, 0);
     for (const endpoint of ready)

@@ -12,6 +12,7 @@ import type { ServiceImport } from '../../kinds/service-import.ts';
 import { type ServiceImportPolicy, serviceImportPolicyType } from '../../kinds/service-import-policy.ts';
 import type { Merge } from '../../rules/merge/merged.ts';
 import { parseServiceKey, type ServiceKey } from '../../rules/names.ts';
+import { isOurImport } from '../../rules/plan-import.ts';
 import {
   choiceProblem,
   type ImportSubject,
@@ -38,9 +39,12 @@ export interface Routes {
 
 export function createRoutes(context: AgentContext, policies: Informer<ServiceImportPolicy>): Routes {
   const { copies, home } = context;
+  const writtenMs = new Map<string, number>();
+  let overlaps: { readonly atMs: number; readonly byPolicy: ReadonlyMap<string, string> } | undefined;
 
   function isRefused(service: ServiceKey, merge: Merge): boolean {
-    return policyOf(service, merge.labels)?.spec?.accept === false;
+    const spec = policyOf(service, merge.labels)?.spec;
+    return spec?.accept === false && choiceProblem(spec) === undefined;
   }
 
   function policyOf(service: ServiceKey, labels: Readonly<Record<string, string>>): ServiceImportPolicy | undefined {
@@ -55,8 +59,8 @@ export function createRoutes(context: AgentContext, policies: Informer<ServiceIm
   function annotationsOf({ service, merge, records, present }: RoutedService): Record<string, string> {
     const policy = policyOf(service, merge.labels);
     const choice = policy?.spec ?? context.policy().choice;
-    // A wish that makes no sense changes nothing: what held before goes on.
-    if (choiceProblem(choice) !== undefined) return keptAnnotations(present);
+    // A wish that makes no sense, or cannot be read, changes nothing: what held before goes on.
+    if (!policies.hasSynced || choiceProblem(choice) !== undefined) return keptAnnotations(present);
     const exporters = records.map(({ cluster: id, record }) => {
       const { share } = record.spec;
       return { id, cluster: context.members.get(id)?.cluster, ...(share === undefined ? {} : { share }) };
@@ -70,7 +74,10 @@ export function createRoutes(context: AgentContext, policies: Informer<ServiceIm
 
   async function reconcileStatus(name: string): Promise<WorkResult | undefined> {
     const policy = policies.get(name);
-    if (policy === undefined) return undefined;
+    if (policy === undefined) {
+      writtenMs.delete(name);
+      return undefined;
+    }
     const observedGeneration = policy.metadata.generation;
     const stamp = { now: formatTime(context.world.clock.wallMs()), observedGeneration };
     const status = {
@@ -80,6 +87,11 @@ export function createRoutes(context: AgentContext, policies: Informer<ServiceIm
       conditions: [...withConditions(policy.status?.conditions, conditionsOf(policy), stamp)],
     };
     if (isSameJson(status, policy.status)) return undefined;
+    // While many imports change, their number is written once a second.
+    const nowMs = context.world.clock.monotonicMs();
+    const waitMs = (writtenMs.get(name) ?? Number.NEGATIVE_INFINITY) + statusPauseMs - nowMs;
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    writtenMs.set(name, nowMs);
     await home.updateStatus(serviceImportPolicyType, { ...policy, status });
     return undefined;
   }
@@ -98,34 +110,53 @@ export function createRoutes(context: AgentContext, policies: Informer<ServiceIm
     return [accepted, resolved, overlapCondition(policy)];
   }
 
-  function unknownClusters({ spec = {} }: ServiceImportPolicy): string[] {
+  function unknownClusters(policy: ServiceImportPolicy): string[] {
+    const spec = policy.spec ?? {};
     const named = [...(spec.clusters ?? []), ...(spec.exclude ?? [])].flatMap((match) => match?.clusters ?? []);
     const unknown = new Set(named.filter((id) => context.members.get(id) === undefined));
     return [...unknown].sort().slice(0, namesShownMax);
   }
 
   /** Another policy, earlier by name, has the say over imports that this one selects too. */
-  function overlapCondition(policy: ServiceImportPolicy): WantedCondition {
-    const others = policies.size > 1 ? copies.imports.values() : [];
-    for (const { metadata } of others) {
+  function overlapCondition({ metadata }: ServiceImportPolicy): WantedCondition {
+    const message = overlapMessages().get(metadata.name);
+    return message === undefined
+      ? { type: 'Overlap', status: 'False', reason: 'None', message: 'no other policy decides for its imports' }
+      : { type: 'Overlap', status: 'True', reason: 'OtherPolicy', message };
+  }
+
+  /** Of all policies at once, by one look at all imports, at most once in a while. */
+  function overlapMessages(): ReadonlyMap<string, string> {
+    const nowMs = context.world.clock.monotonicMs();
+    if (overlaps !== undefined && nowMs - overlaps.atMs < overlapPauseMs) return overlaps.byPolicy;
+    const byPolicy = new Map<string, string>();
+    const all = [...policies.values()];
+    for (const { metadata } of all.length > 1 ? copies.imports.values() : []) {
       const by = metadata.annotations?.[routedByAnnotation];
-      if (by === undefined || by === policy.metadata.name) continue;
+      if (by === undefined) continue;
       const service = parseServiceKey(`${metadata.namespace}/${metadata.name}`);
-      if (!selectsImport(policy, subjectOf(service, metadata.labels ?? {}))) continue;
-      const message = `${service.namespace}/${service.name} and perhaps others go by the policy ${by}, which is first by name`;
-      return { type: 'Overlap', status: 'True', reason: 'OtherPolicy', message };
+      const subject = subjectOf(service, metadata.labels ?? {});
+      for (const policy of all) {
+        const { name } = policy.metadata;
+        if (name === by || byPolicy.has(name) || !selectsImport(policy, subject)) continue;
+        const what = `${service.namespace}/${service.name} and perhaps others go by the policy ${by}`;
+        byPolicy.set(name, `${what}, which is first by name`);
+      }
     }
-    return { type: 'Overlap', status: 'False', reason: 'None', message: 'no other policy decides for its imports' };
+    overlaps = { atMs: nowMs, byPolicy };
+    return byPolicy;
   }
 
   return { isRefused, annotationsOf, reconcileStatus };
 }
 
 const namesShownMax = 10;
+const statusPauseMs = 1_000;
+const overlapPauseMs = 500;
 
 function keptAnnotations(present: ServiceImport | undefined): Record<string, string> {
   const kept = [routingAnnotation, routedByAnnotation].flatMap((name) => {
-    const value = present?.metadata.annotations?.[name];
+    const value = present && isOurImport(present) ? present.metadata.annotations?.[name] : undefined;
     return value === undefined ? [] : [[name, value] as const];
   });
   return Object.fromEntries(kept);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Cluster } from '../../kinds/cluster.ts';
 import type { ChoiceSpec, ServiceImportPolicy, ServiceImportPolicySpec } from '../../kinds/service-import-policy.ts';
 import { choiceProblem, policyOfImport, routingOf } from './import-policies.ts';
-import { formatRouting, isNoRouting, noRouting, readRouting } from './routing.ts';
+import { describeRouting, formatRouting, isNoRouting, noRouting, readRouting } from './routing.ts';
 
 function policy(name: string, spec: ServiceImportPolicySpec | null): ServiceImportPolicy {
   return { apiVersion: 'portolan.dev/v1alpha1', kind: 'ServiceImportPolicy', metadata: { name }, spec } as never;
@@ -105,4 +105,14 @@ describe('routing of an import', () => {
       expect({ ...noRouting, ...readRouting(text) }).toEqual(noRouting);
     },
   );
+
+  test.each<[string, string | undefined]>([
+    ['', undefined],
+    ['{"g":[[["east"],95],[["west"],5],[["south","north"]]]}', 'east 95 %, west 5 %; then south and north'],
+    ['{"g":[[["east"]],[["west"]]],"x":["north"]}', 'first east, then west; never north'],
+    ['{"g":[[[],95]],"n":3}', 'nobody who exports it 95 %; less to those with fewer than 3 ready'],
+    ['{"l":{"east":20},"p":50}', 'east wants 20 % of its share; less to those with fewer than 50 % ready'],
+  ])('%s -> in words', (text, words) => {
+    expect(describeRouting(readRouting(text))).toBe(words);
+  });
 });

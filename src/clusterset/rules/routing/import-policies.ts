@@ -13,8 +13,8 @@ export interface ImportSubject {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-export function selectsImport({ spec = {} }: ServiceImportPolicy, { namespace, name, labels }: ImportSubject): boolean {
-  const { namespaces, namespaceSelector, services, importSelector } = spec;
+export function selectsImport(policy: ServiceImportPolicy, { namespace, name, labels }: ImportSubject): boolean {
+  const { namespaces, namespaceSelector, services, importSelector } = policy.spec ?? {};
   const isAnyNamespace = !namespaces && !namespaceSelector;
   const isNamespace =
     isAnyNamespace ||
@@ -49,7 +49,7 @@ export function choiceProblem({ clusters, exclude, spillover }: ChoiceSpec): str
   if (sum > 100) return `the weights add up to ${sum}: they are percents, and at most 100 can be given away`;
   if (weights.length > 0 && sum === 0) return 'all weights are 0: give one of them a part, or leave the weights out';
   if (spillover?.minReady !== undefined && spillover.minReady !== null && readMinReady(spillover) === undefined)
-    return `spillover.minReady: ${JSON.stringify(spillover.minReady).slice(0, 40)} is neither a number above 0 nor a percentage such as 50%`;
+    return `spillover.minReady: ${JSON.stringify(spillover.minReady).slice(0, 40)} is neither a number from 1 to ${minReadyMax} nor a percentage such as 50%`;
   return undefined;
 }
 
@@ -60,11 +60,15 @@ function namesSomething({ clusters, regions, zones, clusterSelector }: ClusterMa
 }
 
 function readMinReady({ minReady }: NonNullable<ChoiceSpec['spillover']>): Routing['minReady'] {
-  if (typeof minReady === 'number') return Number.isInteger(minReady) && minReady > 0 ? { count: minReady } : undefined;
+  if (typeof minReady === 'number')
+    return Number.isInteger(minReady) && minReady > 0 && minReady <= minReadyMax ? { count: minReady } : undefined;
   const [, digits] = /^(\d{1,3})%$/.exec(minReady ?? '') ?? [];
   const percent = Number(digits ?? 0);
   return percent >= 1 && percent <= 100 ? { percent } : undefined;
 }
+
+/** More endpoints than any group has. */
+const minReadyMax = 10_000;
 
 export interface Exporter {
   readonly id: string;

@@ -48,6 +48,25 @@ export function formatRouting({ groups, excluded, minReady, lowered }: Routing):
   });
 }
 
+/** In words: `east 95 %, west 5 %; then south; never north`. Undefined if there is nothing to say. */
+export function describeRouting({ groups, excluded, minReady, lowered }: Routing): string | undefined {
+  const namesOf = (clusters: readonly string[]) => clusters.join(' and ') || 'nobody who exports it';
+  const weighted = groups.flatMap(({ clusters, weight }) =>
+    weight === undefined ? [] : [`${namesOf(clusters)} ${weight} %`],
+  );
+  const fallbacks = groups.flatMap(({ clusters, weight }) => (weight === undefined ? [namesOf(clusters)] : []));
+  const parts = [
+    ...(weighted.length === 0 ? [] : [weighted.join(', ')]),
+    ...(fallbacks.length === 0 ? [] : [`${weighted.length === 0 ? 'first' : 'then'} ${fallbacks.join(', then ')}`]),
+    ...(excluded.length === 0 ? [] : [`never ${excluded.join(', ')}`]),
+    ...Object.entries(lowered).map(([cluster, percent]) => `${cluster} wants ${percent} % of its share`),
+    ...(minReady === undefined
+      ? []
+      : [`less to those with fewer than ${'count' in minReady ? minReady.count : `${minReady.percent} %`} ready`]),
+  ];
+  return parts.length === 0 ? undefined : parts.join('; ');
+}
+
 const parsed = new BoundedCache<Routing>(1_000);
 
 /** One without meaning counts as none: traffic goes on. The same object for the same text, as long as it is remembered. */

@@ -29,6 +29,10 @@ const ourLine = /\binet portolan(?=\s|$)/;
 const markLine = new RegExp(`\\binet (${markPrefix}[0-9a-f]+)`);
 /** nft 1.0.6 forgets maps of a table after rules that use them were deleted. Whose change it was is said all the same. */
 const lostLine = /^W: .*(unknown set|Set not found)/;
+const otherLine = /^(?:add|delete|flush|replace|insert) \w+ (?:ip|ip6|inet|arp|bridge|netdev) (?!portolan(?:\s|$))/;
+
+/** In place of the line of a change of some map, perhaps of ours. */
+export const lostTrack = 'a map that nft lost track of';
 const bufferMax = 1_000_000;
 
 export class NftMonitor {
@@ -40,6 +44,9 @@ export class NftMonitor {
   #line: string | undefined;
   #mark: string | undefined;
   #isLost = false;
+  /** The same for the transaction under way. */
+  #hasLost = false;
+  #isElsewhere = false;
   #isTold = false;
 
   constructor(options: MonitorOptions) {
@@ -70,16 +77,21 @@ export class NftMonitor {
       if (Number.isNaN(pid)) {
         const start = line.slice(0, 200);
         if (lostLine.test(start)) {
-          this.#line ??= 'a map that nft lost track of';
           this.#isLost = true;
+          this.#hasLost = true;
         }
         if (this.#line === undefined && ourLine.test(start)) this.#line = start;
+        else if (otherLine.test(start)) this.#isElsewhere = true;
         this.#mark ??= markLine.exec(start)?.[1];
         continue;
       }
-      const [about, mark] = [this.#line, this.#mark];
+      // Maps without a name, in a transaction that names other tables and never ours, are theirs.
+      const unnamed = this.#hasLost && !this.#isElsewhere ? lostTrack : undefined;
+      const [about, mark] = [this.#line ?? unnamed, this.#mark];
       this.#line = undefined;
       this.#mark = undefined;
+      this.#hasLost = false;
+      this.#isElsewhere = false;
       if (about !== undefined || mark !== undefined)
         this.#options.onTransaction({ pid, ...(about && { line: about }), ...(mark && { mark }) });
       if (this.#isLost && !this.#isTold) {
