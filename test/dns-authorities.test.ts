@@ -54,7 +54,7 @@ describeWith(['etcd'], 'two authorities on one etcd', () => {
   }
 
   const startAuthority = () => {
-    const flags = { federation: 'myfederation', clusterset: 'prod', etcd: etcd.url, peer: '127.0.0.0/8' };
+    const flags = { federation: 'myfederation', clusterset: 'prod', etcd: etcd.url, 'trusted-range': '127.0.0.0/8' };
     const more = { 'broker-kubeconfig': broker.kubeconfig, forward: `127.0.0.1:${upstream.port}` };
     return start(...Object.entries({ ...flags, ...more }).flatMap(([flag, value]) => [`--${flag}`, value]));
   };

@@ -220,8 +220,10 @@ describe('faults of processes', () => {
       'problem: the peering process does not report, this may be outdated; start portolan peering',
     );
     expect(list.code).toBe(7);
-    const atBroker = await runPortolan(['doctor', '-o', 'json', ...at(broker)]);
-    expect(codesOf(JSON.parse(atBroker.out))).toContain('PTL0505');
+    await until('the authority is away at the broker', async () => {
+      const atBroker = await runPortolan(['doctor', '-o', 'json', ...at(broker)]);
+      return codesOf(JSON.parse(atBroker.out)).includes('PTL0505');
+    });
     await startParts();
     await until('none is silent', async () => codesOf(await doctor()).every((code) => !silent.includes(code)));
     expect((await runPortolan(['peer', 'list', ...at(home)])).code).toBe(0);

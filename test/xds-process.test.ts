@@ -77,7 +77,7 @@ describeWith(['envoy'], 'xds: processes', () => {
     });
     const wrong = await print('bootstrap', '--role', 'router', '--name', 'one', ...home);
     expect(wrong.code).not.toBe(0);
-    expect(wrong.err).toContain('roles are sidecar, ingress, grpc');
+    expect(wrong.err).toContain('roles are sidecar, ingress, gateway, grpc');
     const stopped = new Promise((resolve) => xds.child.once('exit', resolve));
     xds.child.kill('SIGTERM');
     expect(await stopped).toBe(0);
