@@ -4,6 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
@@ -146,6 +147,13 @@ describeWith(['etcd'], 'two authorities on one etcd', () => {
     startedAt = authorities.map(({ admin }) => admin);
     await until('both report', async () => (await adminPlaces()).length === 2);
     expect(await adminPlaces()).toEqual(startedAt.sort());
+    // Until each has seen the other renew, one that goes is taken for the predecessor of the other.
+    await until('both have renewed', async () => {
+      const { items } = await client.list<Lease>(leaseType, { namespace: systemNamespace, labelSelector: partLabel });
+      const times = items.map(({ spec }) => Date.parse(spec?.renewTime ?? '') - Date.parse(spec?.acquireTime ?? ''));
+      return times.filter((ms) => ms > 4000).length >= 2;
+    });
+    await pause(2500);
   });
 
   test("exported shards -> one of the two writes the seed's records to etcd, both answer by them [001-13]", async () => {
