@@ -20,7 +20,7 @@ export function formatElapsed(elapsedMs: number): string {
 export function formatMoment(atMs: number, nowMs: number): string {
   if (Number.isNaN(atMs)) return 'at an unknown time';
   const stamp = new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z');
-  // What was given a day a moment ago still has a day.
+  // A token that was given a day a moment ago still has a day.
   return atMs > nowMs
     ? `in ${formatElapsed(1000 * Math.ceil((atMs - nowMs) / 1000))} (${stamp})`
     : `${formatElapsed(nowMs - atMs)} ago (${stamp})`;

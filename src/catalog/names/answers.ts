@@ -184,7 +184,7 @@ function isSameRecord(a: PackedRecord, b: PackedRecord): boolean {
   return true;
 }
 
-/** Of the sums of shares: they end with this. */
+/** The last sum of shares in a set. */
 export const sharesSum = 0xffff;
 
 /** The same records with the sum of the shares up to each, 0 to `sharesSum`. */

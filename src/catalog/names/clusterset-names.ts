@@ -119,7 +119,7 @@ function addClustersetIp(
 
 interface Used {
   readonly endpoints: readonly ReadyEndpoint[];
-  /** Of each endpoint, if they are not all alike. */
+  /** The share of each endpoint, if they are not all alike. */
   readonly shares?: ReadonlyMap<ReadyEndpoint, number>;
   /** Some are of the clients' own cluster. */
   readonly hasOwn: boolean;

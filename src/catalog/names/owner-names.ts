@@ -117,7 +117,7 @@ function keepWhatFits<T>(names: OwnerNames, what: string, items: readonly T[], b
 export interface AddressRecord {
   readonly address: Uint8Array;
   readonly cluster: number;
-  /** Of new connections; only where the order is `weighted`. */
+  /** Its share of new connections; only where the order is `weighted`. */
   readonly share?: number;
 }
 
@@ -200,7 +200,7 @@ export interface SrvSource {
   readonly port: PortFacts;
   readonly target: string;
   readonly cluster: number;
-  /** Of new connections, 0 to 1; all alike if absent. */
+  /** Its share of new connections, 0 to 1; all are alike if absent. */
   readonly share?: number;
   /** Address of the endpoint that the target names, if the name is made of it. */
   readonly address?: Uint8Array;

@@ -18,7 +18,7 @@ export interface Chooser extends Ways {
   readonly locality: SetLocality;
   /** The service's own wish; it wins over the set's preference. */
   readonly trafficDistribution: string | undefined;
-  /** Of the import; none if absent. */
+  /** The import's routing; it has none if absent. */
   readonly routing?: Routing;
 }
 

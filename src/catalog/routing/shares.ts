@@ -151,7 +151,7 @@ function tierMadeOf<T>(endpoints: readonly T[], missing: number, { routing, clus
   const byWish = [...Map.groupBy(endpoints, (endpoint) => wishOf(lowered, clusterOf(endpoint)))];
   const sum = byWish.reduce((all, [wish, some]) => all + wish * some.length, 0);
   return {
-    // Who wants less leaves it to others of the tier; the tier gives something away only if all of them want less.
+    // A cluster that wants less leaves the rest to its tier. The tier gives a part away only if all its clusters want less.
     capacity: fullness * Math.max(...byWish.map(([wish]) => wish)),
     lots: byWish.map(([wish, some]) => ({ share: (wish * some.length) / sum, endpoints: some })),
   };

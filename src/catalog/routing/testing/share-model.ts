@@ -1,4 +1,4 @@
-// What part of new connections each endpoint should get, worked out endpoint by endpoint from the words of the guide and without the
+// The part of new connections that each endpoint should get. It is worked out endpoint by endpoint from the guide, without the
 // code that does it. For tests that compare the two.
 
 import type { Routing } from '../../../clusterset/rules/routing/routing.ts';
