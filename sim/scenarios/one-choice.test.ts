@@ -269,6 +269,6 @@ test('one choice: clusters in other networks -> a name and Envoy lead to direct 
     }),
     { numRuns: 500 },
   );
-  expect(through).toBeGreaterThan(100);
+  expect(through).toBeGreaterThan(20);
   expect(left).toBeGreaterThan(0);
 });
