@@ -3,10 +3,10 @@
 import { silentLog } from '../../src/base/log.ts';
 import type { World } from '../../src/base/world.ts';
 import { LeaseController } from '../../src/clusterset/controllers/lease.ts';
-import { Members } from '../../src/clusterset/copies/members.ts';
 import { PolicyCopy } from '../../src/clusterset/copies/policy-copy.ts';
 import { federatedServiceType } from '../../src/clusterset/kinds/federated-service.ts';
 import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { MemberFollower } from '../../src/clusterset/members/follower.ts';
 import { timesFor } from '../../src/clusterset/rules/leases/heartbeat-rate.ts';
 import { judgingRules } from '../../src/clusterset/rules/leases/judging.ts';
 import { hostnameGeneratorType } from '../../src/external/kinds/hostname-generator.ts';
@@ -38,10 +38,10 @@ const setKinds = [
   ...[meshExternalServiceType, hostnameGeneratorType],
 ];
 
-export function startLightAgent(options: LightAgentOptions): { readonly members: Members } {
+export function startLightAgent(options: LightAgentOptions): { readonly members: MemberFollower } {
   const { world, broker, clusterset } = options;
   const shared = { ...options, log: silentLog };
-  const members = new Members(shared);
+  const members = new MemberFollower({ ...shared, hasEndpoints: true });
   const policy = new PolicyCopy({ ...shared, members });
   const at = { client: broker, world, log: silentLog, namespace: clusterset };
   const others = setKinds.map((type) => createInformer({ ...at, type }));

@@ -4,7 +4,6 @@
 import { createRealWorld } from '../../src/base/real/world.ts';
 import { endpointShardType } from '../../src/clusterset/kinds/endpoint-shard.ts';
 import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
-import { byService } from '../../src/clusterset/members/follower.ts';
 import { memberNamespace } from '../../src/clusterset/rules/broker-layout.ts';
 import { publishedRecord } from '../../src/clusterset/rules/shard-record.ts';
 import { type Client, createClient } from '../../src/kube/client/client.ts';
@@ -28,8 +27,10 @@ function startAgent(id: string, order: Extract<Order, { kind: 'start' }>): Light
   const broker = createClient(countingTransport(transport, received), { world, userAgent: `light/${id}` });
   const namespace = memberNamespace(clusterset, id);
   const { members } = startLightAgent({ world, broker, clusterset, clusterId: id, namespace });
-  members.services({ hasSlices: () => true, whenSynced: async () => {} }).on((key) => {
-    for (const slice of members.all().flatMap((member) => member.endpoints.byIndex(byService, key))) arrived(id, slice);
+  members.on({
+    endpoints: (_member, slice) => {
+      if (slice !== undefined) arrived(id, slice);
+    },
   });
   return { publish: (index, change) => publish(broker, { id, namespace, index, change }) };
 }

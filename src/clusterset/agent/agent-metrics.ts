@@ -7,14 +7,14 @@ import { type IpRange, isInRange, parseIp, parseRange } from '../../base/net/ip.
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import type { Condition } from '../../kube/objects/object.ts';
 import type { HomeCopies } from '../copies/home-copies.ts';
-import type { Members } from '../copies/members.ts';
+import type { MemberFollower } from '../members/follower.ts';
 import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
 import { isOurImport } from '../rules/plan-import.ts';
 import type { SetPolicy } from '../rules/set-policy.ts';
 
 export interface MeasuredAgent {
   readonly copies: Pick<HomeCopies, 'exports' | 'imports' | 'claims'>;
-  readonly members: Pick<Members, 'all'>;
+  readonly members: Pick<MemberFollower, 'all'>;
   readonly verdict: (clusterId: string) => LeaseVerdict;
   readonly policy: () => Pick<SetPolicy, 'addressRanges'>;
   readonly isRunning: () => boolean;

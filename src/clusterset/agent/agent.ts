@@ -21,15 +21,17 @@ import { Carriers } from '../copies/carriers.ts';
 import type { AgentContext, Membership } from '../copies/context.ts';
 import { createHomeCopies } from '../copies/home-copies.ts';
 import { LegacyRecords } from '../copies/legacy-records.ts';
-import { type Member, Members } from '../copies/members.ts';
+import { MemberServices } from '../copies/member-services.ts';
 import { NetworksCopy } from '../copies/networks-copy.ts';
 import { followOwnRanges } from '../copies/own-ranges.ts';
 import { PolicyCopy } from '../copies/policy-copy.ts';
 import { type ClusterProperty, clusterPropertyType } from '../kinds/cluster-property.ts';
 import { type FederatedService, federatedServiceType } from '../kinds/federated-service.ts';
+import type { Heartbeat } from '../kinds/heartbeat.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { type ServiceImportPolicy, serviceImportPolicyType } from '../kinds/service-import-policy.ts';
+import { type Member, MemberFollower } from '../members/follower.ts';
 import { refusal } from '../rules/endpoint-address.ts';
 import { restoredAnnotations } from '../rules/leases/broker-restore.ts';
 import { timesFor } from '../rules/leases/heartbeat-rate.ts';
@@ -38,6 +40,7 @@ import { trustAnnotations } from '../rules/leases/trusted-authorities.ts';
 import { localityOf } from '../rules/locality.ts';
 import { featureAnnotations } from '../rules/networks/known-by.ts';
 import { listenerPortsIn } from '../rules/networks/networks.ts';
+import { placementsAnnotation } from '../rules/placement.ts';
 import { hasAddressIn } from '../rules/set-ground.ts';
 import { measureAgent } from './agent-metrics.ts';
 import { type ControllerName, ControllerQueues } from './controller-queues.ts';
@@ -101,7 +104,8 @@ export function createAgent(options: AgentOptions): Agent {
   const copies = createHomeCopies({ home, world, log });
   const { clusterset, clusterId, namespace } = membership;
   const judging = options.judging ?? judgingRules;
-  const members = new Members({ world, log, broker, clusterset });
+  const members = new MemberFollower({ world, log, broker, clusterset, hasEndpoints: true });
+  const memberServices = new MemberServices({ members, log });
   const policy = new PolicyCopy({ world, log, broker, members, clusterset, clusterId });
   const networks = new NetworksCopy({ members, policy, clusterId });
   const views = createInformer<ServiceImport>({ ...atBroker, type: serviceImportType });
@@ -145,7 +149,7 @@ export function createAgent(options: AgentOptions): Agent {
       ...restoredAnnotations(restoredMs, world.clock.wallMs()),
     }),
     onVerdict: (clusterId) => {
-      queues.add(merging, members.servicesOf(clusterId));
+      queues.add(merging, memberServices.exportedBy(clusterId));
       queues.add(['import-policy-status'], importPolicies.keys());
       // The living members determine the writer of each view.
       viewsChanged();
@@ -162,6 +166,7 @@ export function createAgent(options: AgentOptions): Agent {
     log,
     copies,
     members,
+    memberServices,
     legacy,
     events,
     policy: () => policy.current,
@@ -278,8 +283,12 @@ export function createAgent(options: AgentOptions): Agent {
     if (policy.hasSynced && members.clusters.hasSynced) dnsOptions.nudge();
     lease.timesChanged();
     legacy.follow(policy.current.legacyNamespace);
-    const keys = new Set([...copies.exports.keys(), ...copies.imports.keys(), ...recordKeys(views)]);
-    for (const member of members.all()) for (const key of members.servicesOf(member.id)) keys.add(key);
+    const keys = new Set([
+      ...copies.exports.keys(),
+      ...copies.imports.keys(),
+      ...recordKeys(views),
+      ...memberServices.all(),
+    ]);
     queues.add(all, keys);
     placementsChanged();
   }
@@ -289,11 +298,16 @@ export function createAgent(options: AgentOptions): Agent {
     networks.changed();
     if (policy.hasSynced && members.clusters.hasSynced) dnsOptions.nudge();
     if (clusterId === membership.clusterId) return policyChanged();
-    queues.add(merging, members.servicesOf(clusterId));
+    queues.add(merging, memberServices.exportedBy(clusterId));
     placementsChanged();
     // Views without exports may have been for this one to clear away.
     if (member === undefined) viewsChanged();
     if (policy.current.legacyNamespace !== undefined) queues.add(['legacy'], copies.exports.keys());
+  }
+
+  function heartbeatChanged(next: Heartbeat | undefined, previous: Heartbeat | undefined): void {
+    const [now, before] = [next, previous].map((one) => one?.metadata.annotations?.[placementsAnnotation]);
+    if (now !== before) placementsChanged();
   }
 
   async function lookForUpgrades(): Promise<void> {
@@ -351,8 +365,7 @@ export function createAgent(options: AgentOptions): Agent {
         ready,
       });
       policy.onChange(policyChanged);
-      members.onMember(memberChanged);
-      members.onPlacements(placementsChanged);
+      members.on({ changed: memberChanged, heartbeat: (_id, ...beats) => heartbeatChanged(...beats) });
       for (const part of parts) part.start();
       resolverReport.start();
       gatewayReporter.start();

@@ -65,14 +65,14 @@ const rivalsMax = 4;
 /** Starts them all, each on its own queue. */
 export function runControllers(queues: ControllerQueues, options: WiringOptions): void {
   const { context, views, policies, importPolicies, federated } = options;
-  const { copies, members, membership } = context;
+  const { copies, members, memberServices, membership } = context;
   const gate = gateOf(options.ready);
   const whenSynced = () => options.ready;
-  const records = own(members.services({ whenSynced, hasSlices: () => true }));
-  const ownRecords = own(members.services({ whenSynced, hasSlices: () => true, only: membership.clusterId }));
-  const shards = own(members.services({ whenSynced, hasSlices: () => false }));
+  const records = own(memberServices.keys({ whenSynced, hasSlices: () => true }));
+  const ownRecords = own(memberServices.keys({ whenSynced, hasSlices: () => true, only: membership.clusterId }));
+  const shards = own(memberServices.keys({ whenSynced, hasSlices: () => false }));
   // Whether the older form of a cluster still counts depends on its slices too.
-  const merged = own(members.services({ whenSynced, hasSlices: () => options.legacy.namespace !== undefined }));
+  const merged = own(memberServices.keys({ whenSynced, hasSlices: () => options.legacy.namespace !== undefined }));
   const run = (name: ControllerName, sources: readonly Source[], reconcile: Reconcile) => {
     const { world, log, metrics } = context;
     queues.run(name, runController({ world, log, metrics, name, sources: [gate, ...sources], reconcile, concurrency }));
@@ -109,7 +109,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
       { informer: copies.imports, keysOf: rivalKeys },
       keyed(copies.slices, importKey),
       keyed(copies.services, derivedFor),
-      namespaces((name) => members.servicesIn(name)),
+      namespaces((name) => memberServices.inNamespace(name)),
       { informer: withoutWaiting(importPolicies), keysOf: policyKeys },
       { informer: copies.claims, keysOf: claimKeys },
     ],
@@ -147,21 +147,21 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
   run('legacy', [...exported, merged, keyed(copies.imports, legacyKey)], older.reconcile);
 
   // If one of our objects was changed while our copies were outdated, the copies do not show it.
-  const everyService = () => new Set(members.all().flatMap(({ id }) => [...members.servicesOf(id)]));
   const lookAgain = (informers: readonly Pick<Informer<unknown>, 'onReturn'>[], name: ControllerName, keys: Keys) => {
     for (const informer of informers) informer.onReturn(() => queues.add([name], keys()));
   };
-  lookAgain([views], 'scribe', () => [...everyService(), ...Array.from(views.values(), viewKey)]);
+  lookAgain([views], 'scribe', () => [...memberServices.all(), ...Array.from(views.values(), viewKey)]);
   lookAgain([copies.imports, copies.slices, copies.claims], 'import', () => [
-    ...everyService(),
+    ...memberServices.all(),
     ...copies.imports.keys(),
   ]);
   lookAgain([copies.exports], 'policy', () => copies.services.keys());
   lookAgain([copies.exports, copies.services], 'placement', () => recordKeys(federated));
   lookAgain([options.properties], 'identity', () => identity.names);
-  members.onReturn(() =>
-    queues.add(['export'], [...copies.exports.keys(), ...members.recordsOf(membership.clusterId)]),
-  );
+  members.on({
+    returned: () =>
+      queues.add(['export'], [...copies.exports.keys(), ...memberServices.recordedBy(membership.clusterId)]),
+  });
 
   /** A policy may select any import; its status changes none. */
   function policyKeys(_key: string, next?: ServiceImportPolicy, previous?: ServiceImportPolicy): Iterable<string> {
@@ -170,7 +170,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
       next.metadata.generation !== undefined &&
       next.metadata.generation === previous?.metadata.generation &&
       next.metadata.deletionTimestamp === previous?.metadata.deletionTimestamp;
-    return isStatus ? [] : new Set([...everyService(), ...copies.imports.keys()]);
+    return isStatus ? [] : new Set([...memberServices.all(), ...copies.imports.keys()]);
   }
 
   function placementsIn(namespace: string): string[] {

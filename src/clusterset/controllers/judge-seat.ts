@@ -10,8 +10,8 @@ import type { Client, RequestOptions } from '../../kube/client/client.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import { formatMicroTime } from '../../kube/objects/lease.ts';
 import { apiVersionOf } from '../../kube/objects/object.ts';
-import type { Members } from '../copies/members.ts';
 import { type LivenessReport, livenessReportType } from '../kinds/liveness-report.ts';
+import type { MemberFollower } from '../members/follower.ts';
 import { livenessReportName } from '../rules/broker-layout.ts';
 import type { JudgingRules } from '../rules/leases/judging.ts';
 import { LeaseJudge, type LeaseTimes, type LeaseVerdict } from '../rules/leases/lease-judge.ts';
@@ -21,7 +21,7 @@ export interface JudgeSeatOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly broker: Client;
-  readonly members: Members;
+  readonly members: MemberFollower;
   readonly clusterId: string;
   /** This member's namespace at the broker. */
   readonly namespace: string;

@@ -8,8 +8,8 @@ import { LogBudget } from '../../base/log-budget.ts';
 import type { Timer, World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import type { Lease } from '../../kube/objects/lease.ts';
-import type { Member, Members } from '../copies/members.ts';
 import type { Heartbeat } from '../kinds/heartbeat.ts';
+import type { Member, MemberFollower } from '../members/follower.ts';
 import { readHeartbeat, readHeartbeats } from '../members/read-heartbeat.ts';
 import { Contact } from '../rules/leases/contact.ts';
 import type { RenewalTimes } from '../rules/leases/heartbeat-rate.ts';
@@ -27,7 +27,7 @@ export interface LeaseOptions {
   readonly log: Log;
   readonly home: Client;
   readonly broker: Client;
-  readonly members: Members;
+  readonly members: MemberFollower;
   readonly clusterId: string;
   /** This member's namespace at the broker. */
   readonly namespace: string;
@@ -105,11 +105,13 @@ export class LeaseController {
       this.#judge.recall(id, record);
       this.#tellOne(id, { remembered: true });
     }
-    members.onHeartbeat((id, heartbeat) => this.#seen(id, heartbeat));
-    members.onMember((id, member) => {
-      if (member !== undefined) return this.#look(id);
-      this.#judge.forget(id);
-      this.#told.delete(id);
+    members.on({
+      heartbeat: (id, heartbeat) => this.#seen(id, heartbeat),
+      changed: (id, member) => {
+        if (member !== undefined) return this.#look(id);
+        this.#judge.forget(id);
+        this.#told.delete(id);
+      },
     });
     for (const { id } of members.all()) this.#look(id);
     void this.#round();

@@ -7,8 +7,8 @@ import { apply, replaceWith } from '../../kube/client/apply.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { legacyImports } from '../copies/home-copies.ts';
 import { type LegacyRecords, legacyByService } from '../copies/legacy-records.ts';
-import { shardOf } from '../copies/members.ts';
 import { serviceImportType } from '../kinds/service-import.ts';
+import { isUpgraded, shardOf } from '../members/follower.ts';
 import { judgeService } from '../rules/export-conditions.ts';
 import { legacyOrigin, planLegacyImport } from '../rules/legacy-import.ts';
 import { parseServiceKey } from '../rules/names.ts';
@@ -63,7 +63,7 @@ export function createLegacyController(context: AgentContext, legacy: LegacyReco
       // Where this home is the broker too, these belong to all members.
       if (shared.has(object.metadata.uid)) continue;
       const cluster = legacyOrigin(object)?.cluster ?? '';
-      const isStale = cluster === membership.clusterId || members.isUpgraded(cluster);
+      const isStale = cluster === membership.clusterId || isUpgraded(members.get(cluster));
       if (isStale) await deleteIfPresent(home, serviceImportType, object.metadata);
     }
   }

@@ -9,8 +9,8 @@ import { createPutBacks } from '../../kube/controller/put-backs.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { formatTime, withConditions } from '../../kube/objects/conditions.ts';
 import type { AgentContext } from '../copies/context.ts';
-import { type Member, shardOf } from '../copies/members.ts';
 import { type FederatedService, federatedServiceType } from '../kinds/federated-service.ts';
+import { type Member, shardOf } from '../members/follower.ts';
 import { exportRefusal, mayExport } from '../rules/may-export.ts';
 import { parseServiceKey, recordName } from '../rules/names.ts';
 import {

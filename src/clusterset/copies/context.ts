@@ -6,6 +6,7 @@ import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import type { EventRecorder } from '../../kube/controller/events.ts';
 import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
+import type { MemberFollower } from '../members/follower.ts';
 import type { OwnAddresses } from '../rules/address-translation.ts';
 import type { AddressRules } from '../rules/endpoint-address.ts';
 import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
@@ -13,7 +14,7 @@ import type { SetNetworks } from '../rules/networks/networks.ts';
 import type { SetPolicy } from '../rules/set-policy.ts';
 import type { HomeCopies } from './home-copies.ts';
 import type { LegacyRecords } from './legacy-records.ts';
-import type { Members } from './members.ts';
+import type { MemberServices } from './member-services.ts';
 
 export interface Membership {
   /** Name of the clusterset, which is also its namespace at the broker. */
@@ -31,7 +32,9 @@ export interface AgentContext {
   readonly broker: Client;
   readonly membership: Membership;
   readonly copies: HomeCopies;
-  readonly members: Members;
+  readonly members: MemberFollower;
+  /** The services of their records. */
+  readonly memberServices: MemberServices;
   /** Records published by clusters that are not upgraded yet. */
   readonly legacy: Pick<LegacyRecords, 'recordsOf' | 'hasSynced'>;
   readonly events: EventRecorder;

@@ -10,10 +10,10 @@ import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoi
 import { apiVersionOf } from '../../kube/objects/object.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
+import { isUpgraded, type Member, type MemberFollower, publishedBy, shardOf } from '../members/follower.ts';
 import { listHeartbeats } from '../members/read-heartbeat.ts';
 import { legacyOrigin, legacyShardSpec, legacySliceOrigin, legacySlices } from '../rules/legacy-import.ts';
 import { formatServiceKey, type ServiceKey } from '../rules/names.ts';
-import { type Member, type Members, publishedBy, shardOf } from './members.ts';
 
 export interface LegacyRecord {
   readonly cluster: string;
@@ -25,7 +25,7 @@ export interface LegacyRecordsOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly broker: Client;
-  readonly members: Members;
+  readonly members: MemberFollower;
   readonly clusterId: string;
   readonly onService: (serviceKey: string) => void;
 }
@@ -46,7 +46,12 @@ export class LegacyRecords {
 
   constructor(options: LegacyRecordsOptions) {
     this.#options = options;
-    options.members.onUpgrade((clusterId) => this.#upgraded(clusterId));
+    options.members.on({
+      shard: ({ id, shards }, next) => {
+        const isFirstOrLast = shards.size === (next === undefined ? 0 : 1);
+        if (isFirstOrLast) this.#upgraded(id);
+      },
+    });
   }
 
   /** Follows what the ClusterSet says; undefined is nowhere. */
@@ -126,7 +131,7 @@ export class LegacyRecords {
   // A cluster upgraded before we started has been so for long enough.
   #upgraded(cluster: string): void {
     const { members } = this.#options;
-    const isNews = members.hasSynced && members.isUpgraded(cluster);
+    const isNews = members.hasSynced && isUpgraded(members.get(cluster));
     if (this.#copies !== undefined && isNews && !this.#upgrading.has(cluster)) {
       const timer = this.#options.world.timers.after(upgradeMs, () => {
         this.#upgrading.delete(cluster);
@@ -138,7 +143,7 @@ export class LegacyRecords {
   }
 
   #isUpgraded(cluster: string): boolean {
-    return cluster === this.#options.clusterId || this.#options.members.isUpgraded(cluster);
+    return cluster === this.#options.clusterId || isUpgraded(this.#options.members.get(cluster));
   }
 
   #recordOf(cluster: string, key: string, object: ServiceImport): LegacyRecord {

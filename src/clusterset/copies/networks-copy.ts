@@ -1,12 +1,12 @@
 // The other networks of the set as this agent sees them, worked out once for each change of a Cluster or of the policy.
 
+import type { MemberFollower } from '../members/follower.ts';
 import type { SetNetworks } from '../rules/networks/networks.ts';
 import { networksOf } from '../rules/networks/reach.ts';
-import type { Members } from './members.ts';
 import type { PolicyCopy } from './policy-copy.ts';
 
 export interface NetworksCopyOptions {
-  readonly members: Members;
+  readonly members: MemberFollower;
   readonly policy: PolicyCopy;
   /** This cluster. */
   readonly clusterId: string;

@@ -8,16 +8,16 @@ import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import type { Cluster } from '../kinds/cluster.ts';
 import { type ClusterSet, clusterSetType } from '../kinds/cluster-set.ts';
+import type { MemberFollower } from '../members/follower.ts';
 import { type OwnAddresses, readAddressRules, readOwnAddresses } from '../rules/address-translation.ts';
 import { type AddressRules, refusal } from '../rules/endpoint-address.ts';
 import { readSetPolicy, type SetPolicy } from '../rules/set-policy.ts';
-import type { Members } from './members.ts';
 
 export interface PolicyCopyOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly broker: Client;
-  readonly members: Members;
+  readonly members: MemberFollower;
   readonly clusterset: string;
   /** This cluster. */
   readonly clusterId: string;

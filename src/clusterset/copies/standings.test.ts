@@ -7,9 +7,10 @@ import { foresee } from '../explain/foresee.ts';
 import { type Cluster, clusterType } from '../kinds/cluster.ts';
 import { endpointShardType } from '../kinds/endpoint-shard.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
+import { MemberFollower } from '../members/follower.ts';
 import { readSetPolicy } from '../rules/set-policy.ts';
 import type { AgentContext } from './context.ts';
-import { Members } from './members.ts';
+import { MemberServices } from './member-services.ts';
 import { countedRecords } from './standings.ts';
 
 const service = { namespace: 'shop', name: 'checkout' };
@@ -44,7 +45,8 @@ describe('standings', () => {
     });
     const broker = createClient(world.network.http({ server: 'https://broker' }), { world, userAgent: 'test' });
     const log = createLog({ clock: world.clock, level: 'warn', write: (line) => void lines.push(line) });
-    const members = new Members({ world, log, broker, clusterset: 'prod' });
+    const members = new MemberFollower({ world, log, broker, clusterset: 'prod', hasEndpoints: true });
+    new MemberServices({ members, log });
     members.start();
     await sim.time.until(() => members.get('west')?.shards.size === 1 && members.get('east')?.shards.size === 1, {
       withinMs: 5_000,

@@ -3,13 +3,13 @@
 
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import { isExportedTo, type ServiceShard } from '../kinds/service-shard.ts';
+import { publishedBy, shardOf } from '../members/follower.ts';
 import { type Standing, standing } from '../rules/leases/staleness.ts';
 import { mayExport } from '../rules/may-export.ts';
 import type { Shard } from '../rules/merge/shard.ts';
 import type { ServiceKey } from '../rules/names.ts';
 import { readShard, recordProblem } from '../rules/shard-record.ts';
 import type { AgentContext } from './context.ts';
-import { publishedBy, shardOf } from './members.ts';
 
 export interface CountedRecord {
   readonly cluster: string;

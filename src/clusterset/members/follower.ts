@@ -12,7 +12,7 @@ import { endpointShardType } from '../kinds/endpoint-shard.ts';
 import { type Heartbeat, heartbeatType } from '../kinds/heartbeat.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
 import { memberLeaseName } from '../rules/broker-layout.ts';
-import { parseRecordName } from '../rules/names.ts';
+import { formatServiceKey, parseRecordName, recordName, type ServiceKey } from '../rules/names.ts';
 import { publishedServiceKey } from '../rules/shard-record.ts';
 import { type RecordPart, SharedCopy } from './shared-copy.ts';
 
@@ -22,6 +22,8 @@ export interface FollowerOptions {
   readonly broker: Client;
   /** Namespace of the clusterset at the broker. */
   readonly clusterset: string;
+  /** Whether endpoints are followed too. */
+  readonly hasEndpoints: boolean;
 }
 
 export interface Member {
@@ -33,17 +35,18 @@ export interface Member {
   readonly heartbeat: () => Heartbeat | undefined;
 }
 
+/** Called with each change of the kinds they name. */
 export interface MemberHandlers {
-  readonly shard: (member: Member, next: ServiceShard | undefined, previous: ServiceShard | undefined) => void;
+  readonly shard?: (member: Member, next: ServiceShard | undefined, previous: ServiceShard | undefined) => void;
   readonly endpoints?: (member: Member, next: EndpointSlice | undefined, previous: EndpointSlice | undefined) => void;
   /** Shards or endpoints can be read again after a failure. */
   readonly returned?: () => void;
   /** The member has left, or its records moved to another namespace. */
-  readonly removed: (member: Member) => void;
+  readonly removed?: (member: Member) => void;
   /** After any change of a Cluster object; undefined if it is deleted. */
-  readonly changed: (id: string, member: Member | undefined) => void;
+  readonly changed?: (id: string, member: Member | undefined) => void;
   /** The heartbeat of a member; undefined if it is deleted. */
-  readonly heartbeat: (id: string, next: Heartbeat | undefined, previous: Heartbeat | undefined) => void;
+  readonly heartbeat?: (id: string, next: Heartbeat | undefined, previous: Heartbeat | undefined) => void;
   /** After the first list of each kind. */
   readonly listed?: () => void;
 }
@@ -56,7 +59,7 @@ export const byNamespace = 'namespace';
 
 export class MemberFollower {
   readonly clusters: Informer<Cluster>;
-  readonly #handlers: MemberHandlers;
+  readonly #handlers = new Set<MemberHandlers>();
   readonly #shards: SharedCopy<ServiceShard>;
   readonly #endpoints: SharedCopy<EndpointSlice>;
   readonly #heartbeats: SharedCopy<Heartbeat>;
@@ -67,8 +70,7 @@ export class MemberFollower {
   /** The members by id; undefined after a change. */
   #sorted: readonly Member[] | undefined;
 
-  constructor(options: FollowerOptions & { readonly hasEndpoints: boolean }, handlers: MemberHandlers) {
-    this.#handlers = handlers;
+  constructor(options: FollowerOptions) {
     this.#hasEndpoints = options.hasEndpoints;
     const { broker: client, world, log, clusterset: namespace } = options;
     this.clusters = createInformer<Cluster>({ client, world, log, type: clusterType, namespace });
@@ -83,23 +85,34 @@ export class MemberFollower {
     this.#heartbeats = copyOf<Heartbeat>(heartbeatType, {});
     this.clusters.on((_key, next, previous) => this.#clusterChanged(next, previous));
     this.#shards.on((_key, next, previous) => {
-      for (const member of this.#ownersOf((next ?? previous)!)) handlers.shard(member, next, previous);
+      for (const member of this.#ownersOf((next ?? previous)!)) this.#tellShard(member, next, previous);
     });
     this.#endpoints.on((_key, next, previous) => {
-      for (const member of this.#ownersOf((next ?? previous)!)) handlers.endpoints?.(member, next, previous);
+      for (const member of this.#ownersOf((next ?? previous)!)) this.#tellEndpoints(member, next, previous);
     });
     this.#heartbeats.on((_key, next, previous) => {
       const record = (next ?? previous)!;
       if (record.metadata.name !== memberLeaseName) return;
-      for (const { id } of this.#ownersOf(record)) handlers.heartbeat(id, next, previous);
+      for (const { id } of this.#ownersOf(record)) this.#tellHeartbeat(id, next, previous);
     });
-    for (const copy of [this.#shards, this.#endpoints]) copy.onReturn(() => handlers.returned?.());
+    for (const copy of [this.#shards, this.#endpoints])
+      copy.onReturn(() => {
+        for (const { returned } of this.#handlers) returned?.();
+      });
+  }
+
+  /** From now on: records that are here already are not named again. In the order of these calls. */
+  on(handlers: MemberHandlers): void {
+    this.#handlers.add(handlers);
   }
 
   start(): void {
     this.clusters.start();
     for (const copy of this.#records()) copy.open();
-    for (const copy of [this.clusters, ...this.#records()]) void copy.whenSynced().then(this.#handlers.listed);
+    for (const copy of [this.clusters, ...this.#records()])
+      void copy.whenSynced().then(() => {
+        for (const { listed } of this.#handlers) listed?.();
+      });
   }
 
   stop(): void {
@@ -128,9 +141,9 @@ export class MemberFollower {
     return this.#sorted;
   }
 
-  /** Members that have a shard of that name, in the order of their ids. Costs their number, not that of all members. */
-  exporters(recordName: string): readonly Member[] {
-    const owners = this.#shards.named(recordName).flatMap((shard) => this.#ownersOf(shard));
+  /** Members that export the service, in the order of their ids. Costs their number, not that of all members. */
+  exportersOf(service: ServiceKey): readonly Member[] {
+    const owners = this.#shards.named(recordName(service)).flatMap((shard) => this.#ownersOf(shard));
     return owners.sort(byId);
   }
 
@@ -180,7 +193,7 @@ export class MemberFollower {
     if (present !== undefined && !isSamePlace) this.#remove(present);
     if (next !== undefined && isSamePlace) this.#set({ ...present!, cluster: next });
     else if (next !== undefined) this.#add(id, next);
-    this.#handlers.changed(id, this.#members.get(id));
+    for (const { changed } of this.#handlers) changed?.(id, this.#members.get(id));
   }
 
   /** Its records may be here already. */
@@ -193,10 +206,22 @@ export class MemberFollower {
     const member: Member = { id, cluster, shards, endpoints, heartbeat };
     this.#set(member);
     this.#idsByNamespace.set(namespace, [...(this.#idsByNamespace.get(namespace) ?? []), id]);
-    for (const shard of shards.values()) this.#handlers.shard(member, shard, undefined);
-    for (const slice of endpoints.values()) this.#handlers.endpoints?.(member, slice, undefined);
+    for (const shard of shards.values()) this.#tellShard(member, shard, undefined);
+    for (const slice of endpoints.values()) this.#tellEndpoints(member, slice, undefined);
     const beat = heartbeat();
-    if (beat !== undefined) this.#handlers.heartbeat(id, beat, undefined);
+    if (beat !== undefined) this.#tellHeartbeat(id, beat, undefined);
+  }
+
+  #tellShard(member: Member, next: ServiceShard | undefined, previous: ServiceShard | undefined): void {
+    for (const { shard } of this.#handlers) shard?.(member, next, previous);
+  }
+
+  #tellEndpoints(member: Member, next: EndpointSlice | undefined, previous: EndpointSlice | undefined): void {
+    for (const { endpoints } of this.#handlers) endpoints?.(member, next, previous);
+  }
+
+  #tellHeartbeat(id: string, next: Heartbeat | undefined, previous: Heartbeat | undefined): void {
+    for (const { heartbeat } of this.#handlers) heartbeat?.(id, next, previous);
   }
 
   #remove(member: Member): void {
@@ -206,13 +231,28 @@ export class MemberFollower {
     if (others.length === 0) this.#idsByNamespace.delete(namespace);
     else this.#idsByNamespace.set(namespace, others);
     this.#sorted = undefined;
-    this.#handlers.removed(member);
+    for (const { removed } of this.#handlers) removed?.(member);
   }
 
   #set(member: Member): void {
     this.#members.set(member.id, member);
     this.#sorted = undefined;
   }
+}
+
+/** The export of the service by this member. */
+export function shardOf(member: Member, service: ServiceKey): ServiceShard | undefined {
+  return member.shards.get(recordName(service));
+}
+
+/** The slices that this member has published of the service. */
+export function publishedBy(member: Member, service: ServiceKey): readonly EndpointSlice[] {
+  return member.endpoints.byIndex(byService, formatServiceKey(service));
+}
+
+/** Whether the cluster publishes in today's form: it has at least one shard. */
+export function isUpgraded(member: Member | undefined): boolean {
+  return (member?.shards.size ?? 0) > 0;
 }
 
 function keysOf(key: string | undefined): string[] {

@@ -46,28 +46,26 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   const { sink, broker, clusterset, world, log } = options;
   const shared = { client: broker, world, log };
   const federations = createInformer<Federation>({ ...shared, type: federationType, namespace: clusterset });
-  const members = new MemberFollower(
-    { ...options, hasEndpoints: false },
-    {
-      shard: (member, next, previous) => {
-        if (next) publish(member, next);
-        else if (previous) withdraw(member, previous);
-      },
-      removed: (member) => {
-        for (const shard of member.shards.values()) withdraw(member, shard);
-        judge.forget(member.id);
-        sink.setClusterAlive(member.id, true);
-      },
-      // Its place or its limits may have changed.
-      changed: (_id, member) => {
-        for (const shard of member?.shards.values() ?? []) publish(member!, shard);
-      },
-      heartbeat: (id, next) => {
-        if (next) see(id, next);
-      },
-      listed: () => checkSynced(),
+  const members = new MemberFollower({ ...options, hasEndpoints: false });
+  members.on({
+    shard: (member, next, previous) => {
+      if (next) publish(member, next);
+      else if (previous) withdraw(member, previous);
     },
-  );
+    removed: (member) => {
+      for (const shard of member.shards.values()) withdraw(member, shard);
+      judge.forget(member.id);
+      sink.setClusterAlive(member.id, true);
+    },
+    // Its place or its limits may have changed.
+    changed: (_id, member) => {
+      for (const shard of member?.shards.values() ?? []) publish(member!, shard);
+    },
+    heartbeat: (id, next) => {
+      if (next) see(id, next);
+    },
+    listed: () => checkSynced(),
+  });
   let leaseTimes = timesOf(undefined, 0);
   let { virtualRanges } = readSetPolicy(undefined);
   const judge = new LeaseJudge(() => leaseTimes);
