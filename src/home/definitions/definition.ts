@@ -33,9 +33,15 @@ export interface DefinitionVersion {
   deprecated?: boolean;
   deprecationWarning?: string;
   schema?: { openAPIV3Schema?: Schema };
-  subresources?: { status?: object; scale?: object };
+  subresources?: { status?: object; scale?: DefinitionScale };
   additionalPrinterColumns?: PrinterColumn[];
   selectableFields?: { jsonPath: string }[];
+}
+
+export interface DefinitionScale {
+  specReplicasPath: string;
+  statusReplicasPath: string;
+  labelSelectorPath?: string;
 }
 
 export interface PrinterColumn {

@@ -1,11 +1,17 @@
 // Turns an accepted definition into the kind that is served.
 
+import { isObject } from '../../base/json.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import type { DefinedKindRules, Kind, KindBehaviour, KindVersion } from '../model/kind.ts';
+import type { DefinedKindRules, Kind, KindBehaviour, KindVersion, ScaleFields } from '../model/kind.ts';
 import { apiVersionSchema, kindSchema, objectMetaSchema } from '../schema/object-meta.ts';
 import type { Schema } from '../schema/schema.ts';
 import { columnsOf } from './columns.ts';
-import { type CustomResourceDefinition, type DefinitionVersion, storageVersionOf } from './definition.ts';
+import {
+  type CustomResourceDefinition,
+  type DefinitionScale,
+  type DefinitionVersion,
+  storageVersionOf,
+} from './definition.ts';
 import { fieldNames, findByPath, parseJsonPath } from './json-path.ts';
 import { compareVersions } from './version-order.ts';
 
@@ -30,13 +36,35 @@ export function kindsFromDefinition(definition: CustomResourceDefinition, rules:
 }
 
 function versionOf(version: DefinitionVersion): KindVersion {
+  const scale = version.subresources?.scale && scaleFieldsOf(version.subresources.scale);
   return {
     name: version.name,
     isServed: version.served,
     schema: withObjectFields(version.schema!.openAPIV3Schema!),
     hasStatus: version.subresources?.status !== undefined,
     columns: columnsOf(version),
+    ...(scale && { scale }),
   };
+}
+
+/** Undefined for paths that are not names of fields: such a definition is no longer accepted, but may be stored. */
+function scaleFieldsOf(scale: DefinitionScale): ScaleFields | undefined {
+  const replicas = namesOf(scale.specReplicasPath);
+  const statusReplicas = namesOf(scale.statusReplicasPath);
+  const selector = namesOf(scale.labelSelectorPath);
+  if (replicas === undefined || statusReplicas === undefined) return undefined;
+  return { replicas, statusReplicas, selectorOf: (object) => textAt(object, selector) };
+}
+
+function namesOf(jsonPath = ''): readonly string[] | undefined {
+  const parsed = parseJsonPath(jsonPath);
+  const names = parsed.kind === 'parsed' ? fieldNames(parsed.path) : undefined;
+  return names?.length === 0 ? undefined : names;
+}
+
+function textAt(object: AnyObject, names: readonly string[] | undefined): string {
+  const value = names?.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), object);
+  return typeof value === 'string' ? value : '';
 }
 
 // The definition's own schema of metadata can only narrow its names.

@@ -8,7 +8,7 @@ import { type FieldError, forbidden, invalid, required, tooMany } from '../../ku
 import type { Schema } from '../schema/schema.ts';
 import { validateStructural } from '../schema/structural.ts';
 import { columnTypes } from './columns.ts';
-import type { DefinitionVersion, PrinterColumn } from './definition.ts';
+import type { DefinitionScale, DefinitionVersion, PrinterColumn } from './definition.ts';
 import { fieldNames, parseJsonPath } from './json-path.ts';
 
 const columnFormats = ['int32', 'int64', 'float', 'double', 'byte', 'date', 'date-time', 'password'];
@@ -33,6 +33,8 @@ export function* validateVersion(
   const field = `${path}.schema.openAPIV3Schema`;
   const wrongSchema = yield* checkSchema(schema, previous?.schema?.openAPIV3Schema, field);
   errors.push(...wrongSchema);
+  if (version.subresources?.scale !== undefined)
+    checkScale(version.subresources.scale, `${path}.subresources.scale`, errors);
   const columns = version.additionalPrinterColumns ?? [];
   if (columns.length > columnsMax)
     return [...errors, tooMany(`${path}.additionalPrinterColumns`, columns.length, columnsMax)];
@@ -46,6 +48,25 @@ function* checkSchema(schema: Schema | undefined, previous: Schema | undefined, 
   if (schema === undefined) return [required(field, 'schemas are required')];
   if (previous !== undefined && isSameJson(schema, previous)) return [];
   return yield* validateStructural(schema, field);
+}
+
+function checkScale(scale: DefinitionScale, path: string, errors: FieldError[]): void {
+  checkPathBelow(scale.specReplicasPath, ['spec'], `${path}.specReplicasPath`, errors);
+  checkPathBelow(scale.statusReplicasPath, ['status'], `${path}.statusReplicasPath`, errors);
+  if (scale.labelSelectorPath)
+    checkPathBelow(scale.labelSelectorPath, ['spec', 'status'], `${path}.labelSelectorPath`, errors);
+}
+
+/** A path of field names that leads into one of the parts of an object. */
+function checkPathBelow(jsonPath: string, parts: readonly string[], field: string, errors: FieldError[]): void {
+  if (!jsonPath) return void errors.push(required(field));
+  const parsed = parseJsonPath(jsonPath);
+  const names = parsed.kind === 'parsed' ? fieldNames(parsed.path) : undefined;
+  if (names === undefined) errors.push(invalid(field, jsonPath, 'must be a simple json path of field names alone'));
+  else if (names.length < 2 || !parts.includes(names[0]!)) {
+    const where = parts.map((part) => `.${part}`).join(' or ');
+    errors.push(invalid(field, jsonPath, `should be a json path under ${where}`));
+  }
 }
 
 function checkColumn(column: PrinterColumn, path: string, errors: FieldError[]): void {

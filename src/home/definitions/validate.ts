@@ -129,9 +129,6 @@ export function definitionWarnings(definition: CustomResourceDefinition): string
     if (withRules.length > 0) {
       warnings.push(`x-kubernetes-validations are stored but not enforced by this server: ${shortList(withRules)}`);
     }
-    if (version.subresources?.scale !== undefined) {
-      warnings.push(`${path}.subresources.scale is stored but not served by this server`);
-    }
     return warnings;
   });
 }

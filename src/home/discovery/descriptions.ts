@@ -11,6 +11,7 @@ const ofMessages: Readonly<Record<string, string>> = {
   'authorization.v1.SelfSubjectAccessReview': 'Asks whether you may do something.',
   'authorization.v1.SelfSubjectRulesReview': 'Asks for all that you may do in one namespace.',
   'authorization.v1.SubjectAccessReview': 'Checks whether a user may do something.',
+  'autoscaling.v1.Scale': 'How many replicas of an object are wanted, and how many there are.',
   'coordination.v1.Lease': 'Says that its holder lived when it last renewed the lease.',
   'core.v1.ConfigMap': 'Settings, as text or as bytes.',
   'core.v1.Event': 'Something that happened to an object, for people to read.',

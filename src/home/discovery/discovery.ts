@@ -104,15 +104,21 @@ interface BelowResource {
   readonly verbs: readonly string[];
 }
 
+const scaleType = { group: 'autoscaling', version: 'v1', kind: 'Scale' };
+
 function subresourcesOf(kind: Kind, version: KindVersion): BelowResource[] {
   const own = Object.entries(kind.behaviour.subresources ?? {}).map(([name, type]) => ({
     name,
     type,
     verbs: ['create'],
   }));
-  if (!version.hasStatus) return own;
+  const verbs = ['get', 'patch', 'update'];
   const type = { group: kind.group, version: version.name, kind: kind.kind };
-  return [...own, { name: 'status', type, verbs: ['get', 'patch', 'update'] }];
+  return [
+    ...own,
+    ...(version.scale ? [{ name: 'scale', type: scaleType, verbs }] : []),
+    ...(version.hasStatus ? [{ name: 'status', type, verbs }] : []),
+  ];
 }
 
 /** Everything below `/api` or `/apis` in one answer. */

@@ -1,6 +1,7 @@
 // The paths of an OpenAPI document: what may be asked of each resource, and with which parameters. kubectl looks here
 // for the parameters it would like to send, and for nothing else.
 
+import { scaleKind } from '../kinds/scale.ts';
 import type { Kind, KindVersion } from '../model/kind.ts';
 import { allVerbs } from '../model/registry.ts';
 import { componentName, kindComponentName, reference } from './openapi-schemas.ts';
@@ -71,6 +72,11 @@ export function addPaths(paths: Paths, kind: Kind, version: KindVersion): void {
   if (version.hasStatus && verbs.has('update')) {
     const status = make.some(verbs, { get: ['get'], put: ['update'], patch: ['patch'] });
     paths[`${place}/{name}/status`] = { ...status, parameters };
+  }
+  if (version.scale !== undefined) {
+    const ofScale = operationsOf(scaleKind, scaleKind.versions[0]!);
+    const scale = ofScale.some(verbs, { get: ['get'], put: ['update'], patch: ['patch'] });
+    paths[`${place}/{name}/scale`] = { ...scale, parameters };
   }
   for (const [name, subresource] of Object.entries(kind.behaviour.subresources ?? {})) {
     const gvk = { group: subresource.group, version: subresource.version, kind: subresource.kind };

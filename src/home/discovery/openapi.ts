@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { inSteps, type Pieces } from '../../base/turns.ts';
 import { apiVersionOf } from '../../kube/objects/object.ts';
+import { scaleKind } from '../kinds/scale.ts';
 import { messageOfKind } from '../messages/messages.ts';
 import type { Kind, KindVersion } from '../model/kind.ts';
 import { addPaths, type Paths } from './openapi-paths.ts';
@@ -101,6 +102,7 @@ function* openapiDocument(served: readonly ServedKind[]): Pieces<OpenApiDocument
     yield;
     addKind(schemas, kind, version);
     addPaths(paths, kind, version);
+    if (version.scale !== undefined) addKind(schemas, scaleKind, scaleKind.versions[0]!);
     for (const subresource of Object.values(kind.behaviour.subresources ?? {}))
       addSubresourceKind(schemas, subresource);
   }

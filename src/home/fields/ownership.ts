@@ -70,7 +70,8 @@ export interface ApplyInput {
   readonly applier: ManagerId;
   readonly configuration: AnyObject;
   readonly isForced: boolean;
-  readonly time: string;
+  /** Undefined for a manager whose changes have no time. */
+  readonly time: string | undefined;
   /** Fields on which a conflict is no conflict. */
   readonly excused?: FieldSet;
   /** The object as it will be stored: with defaults, and with fields of the server's own making. */
@@ -100,7 +101,7 @@ export function* applyInPieces(input: ApplyInput): Pieces<Managed> {
   const object = input.complete(pruned);
   yield;
   const isChanged = !isNoDifference(withoutUnowned(compareValues(type, live, object)));
-  return { object, managers: [...others, isChanged ? { ...own, time } : own] };
+  return { object, managers: [...others, isChanged ? timed(own, time) : own] };
 }
 
 /** A writer owns what it changed or added. Others lose that, and what is gone. */
@@ -110,7 +111,7 @@ export function trackUpdate(input: {
   readonly after: AnyObject;
   readonly managers: readonly Manager[];
   readonly writer: ManagerId;
-  readonly time: string;
+  readonly time: string | undefined;
 }): readonly Manager[] {
   const changed = withoutUnowned(compareValues(input.type, input.before, input.after));
   if (isNoDifference(changed)) return input.managers;
@@ -122,8 +123,12 @@ export function trackUpdate(input: {
   });
   const own = managers.find((manager) => keyOfManager(manager) === key);
   if (isEmptySet(taken)) return managers.filter(({ fields }) => !isEmptySet(fields));
-  const mine: Manager = { ...input.writer, time: input.time, fields: union(own?.fields ?? emptySet, taken) };
+  const mine = timed({ ...input.writer, fields: union(own?.fields ?? emptySet, taken) }, input.time);
   return [...managers.filter((manager) => manager !== own && !isEmptySet(manager.fields)), mine];
+}
+
+function timed(manager: Manager, time: string | undefined): Manager {
+  return time === undefined ? manager : { ...manager, time };
 }
 
 /** Everything that an object has, as its writer owns it. */

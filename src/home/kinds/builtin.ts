@@ -7,7 +7,7 @@ import { messageOf, messageOfKind, protobufName } from '../messages/messages.ts'
 import { hasTypesOf, normalizeMessage } from '../messages/normalize.ts';
 import { kindSchemaOf } from '../messages/schemas.ts';
 import { ageColumn, nameColumn } from '../model/columns.ts';
-import type { Column, Kind, KindBehaviour, KindVersion, NameRule } from '../model/kind.ts';
+import type { Column, Kind, KindBehaviour, KindVersion, NameRule, ScaleFields } from '../model/kind.ts';
 import type { Schema } from '../schema/schema.ts';
 
 export interface BuiltinKind<T extends KubernetesObject> {
@@ -24,6 +24,7 @@ export interface BuiltinKind<T extends KubernetesObject> {
   /** The name when absent. Age is put after those always shown, unless it is among them. */
   readonly columns?: readonly Column[];
   readonly hasAge?: boolean;
+  readonly scale?: ScaleFields;
   readonly applyDefaults?: (object: T) => void;
   readonly validate?: (object: T, previous: T | undefined) => FieldError[];
   readonly selectableFields?: Readonly<Record<string, (object: T) => string>>;
@@ -47,21 +48,22 @@ export function builtinKind<T extends KubernetesObject>(facts: BuiltinKind<T>): 
     categories: facts.categories ?? [],
     isNamespaced: facts.isNamespaced,
     storageVersion: facts.version,
-    versions: [versionOf(facts.version, message, columnsOf(facts))],
+    versions: [versionOf(facts, message)],
     behaviour: behaviourOf(facts, message),
   };
 }
 
-function versionOf(name: string, message: string, columns: readonly Column[]): KindVersion {
+function versionOf<T extends KubernetesObject>(facts: BuiltinKind<T>, message: string): KindVersion {
   let schema: Schema | undefined;
   return {
-    name,
+    name: facts.version,
     isServed: true,
     get schema() {
       return (schema ??= kindSchemaOf(message));
     },
     hasStatus: messageOf(message).fields.some((field) => field.name === 'status'),
-    columns,
+    columns: columnsOf(facts),
+    ...(facts.scale && { scale: facts.scale }),
     protobufMessage: protobufName(message),
   };
 }

@@ -200,8 +200,8 @@ test('definition: a version that objects are stored in is removed -> refused', (
   ]);
 });
 
-test('definition: CEL rules and scale -> warnings that say where', () => {
-  const version = exampleVersion({ subresources: { scale: {} } });
+test('definition: CEL rules -> warnings that say where', () => {
+  const version = exampleVersion();
   version.schema = {
     openAPIV3Schema: {
       type: 'object',
@@ -210,7 +210,27 @@ test('definition: CEL rules and scale -> warnings that say where', () => {
   };
   expect(warnings!(asObject(exampleDefinition({ versions: [version] })))).toEqual([
     'x-kubernetes-validations are stored but not enforced by this server: spec.versions[0].schema.openAPIV3Schema.properties[spec]',
-    'spec.versions[0].subresources.scale is stored but not served by this server',
   ]);
   expect(warnings!(asObject(exampleDefinition()))).toEqual([]);
+});
+
+test('definition: a scale subresource -> its paths are field names below spec and status', () => {
+  const refused = (scale: object) =>
+    check(exampleDefinition({ versions: [exampleVersion({ subresources: { scale: scale as never } })] }));
+  const paths = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' };
+  expect(refused(paths)).toEqual([]);
+  expect(refused({ ...paths, labelSelectorPath: '.status.labels.selector' })).toEqual([]);
+  const at = 'spec.versions[0].subresources.scale';
+  expect(refused({ ...paths, specReplicasPath: '' })).toEqual([
+    expect.stringContaining(`${at}.specReplicasPath: Required`),
+  ]);
+  expect(refused({ ...paths, specReplicasPath: '.status.replicas' })).toEqual([
+    `${at}.specReplicasPath: Invalid value: ".status.replicas": should be a json path under .spec`,
+  ]);
+  expect(refused({ ...paths, statusReplicasPath: '.status.list[0]' })).toEqual([
+    `${at}.statusReplicasPath: Invalid value: ".status.list[0]": must be a simple json path of field names alone`,
+  ]);
+  expect(refused({ ...paths, labelSelectorPath: '.metadata.labels' })).toEqual([
+    `${at}.labelSelectorPath: Invalid value: ".metadata.labels": should be a json path under .spec or .status`,
+  ]);
 });

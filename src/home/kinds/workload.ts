@@ -12,7 +12,7 @@ import {
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 import type { PodTemplate } from '../../kube/objects/pod.ts';
 import { column, formatSelector, nameColumn, wideColumn } from '../model/columns.ts';
-import type { Kind } from '../model/kind.ts';
+import type { Kind, ScaleFields } from '../model/kind.ts';
 import { builtinKind } from './builtin.ts';
 import { applyPodSpecDefaults, checkPodSpec } from './rules/pod-rules.ts';
 
@@ -25,6 +25,15 @@ const deploymentType: ResourceType = {
 };
 
 const statefulSetType: ResourceType = { ...deploymentType, plural: 'statefulsets', kind: 'StatefulSet' };
+
+const scaleFields: ScaleFields = {
+  replicas: ['spec', 'replicas'],
+  statusReplicas: ['status', 'replicas'],
+  selectorOf: (object) => {
+    const { selector } = (object as Deployment).spec ?? {};
+    return selector === undefined || isEmptySelector(selector) ? '' : formatSelector(selector);
+  },
+};
 
 export const deploymentKind: Kind = builtinKind<Deployment>({
   ...deploymentType,
@@ -40,6 +49,7 @@ export const deploymentKind: Kind = builtinKind<Deployment>({
     wideColumn<Deployment>('Images', ({ spec }) => containersOf(spec?.template, 'image')),
     wideColumn<Deployment>('Selector', ({ spec }) => formatSelector(spec?.selector)),
   ],
+  scale: scaleFields,
   applyDefaults: applyDeploymentDefaults,
   validate: validateDeployment,
 });
@@ -55,6 +65,7 @@ export const statefulSetKind: Kind = builtinKind<StatefulSet>({
     wideColumn<StatefulSet>('Containers', ({ spec }) => containersOf(spec?.template, 'name')),
     wideColumn<StatefulSet>('Images', ({ spec }) => containersOf(spec?.template, 'image')),
   ],
+  scale: scaleFields,
   applyDefaults: applyStatefulSetDefaults,
   validate: validateStatefulSet,
 });

@@ -80,6 +80,7 @@ const groups: ReadonlySet<string> = new Set([
   'apiextensions.k8s.io',
   'authentication.k8s.io',
   'authorization.k8s.io',
+  'autoscaling',
   'coordination.k8s.io',
   'discovery.k8s.io',
   'events.k8s.io',

@@ -31,8 +31,18 @@ export interface KindVersion {
   readonly hasStatus: boolean;
   /** The name comes before them by itself, unless one of them has the format `name`. */
   readonly columns: readonly Column[];
+  /** Absent if the kind has no `scale` subresource. */
+  readonly scale?: ScaleFields;
   /** Full name of the protobuf message whose encoding is accepted as a request body; absent for custom kinds. */
   readonly protobufMessage?: string;
+}
+
+/** Where an object has what its Scale shows, each as the names of fields that lead there. */
+export interface ScaleFields {
+  readonly replicas: readonly string[];
+  readonly statusReplicas: readonly string[];
+  /** The selector of its Pods, as text; empty if there is none. */
+  selectorOf(object: AnyObject): string;
 }
 
 export interface Column {

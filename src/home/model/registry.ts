@@ -93,6 +93,11 @@ export function createRegistry(builtin: readonly Kind[]): Registry {
   };
 }
 
+/** For a kind that has no place of its own, such as a subresource. */
+export function serveStorage(kind: Kind): Served {
+  return serveKind(kind)[0]!;
+}
+
 function serveKind(kind: Kind): RetirableServed[] {
   const verbs = new Set(kind.behaviour.verbs ?? allVerbs);
   return kind.versions.filter((version) => version.isServed).map((version) => serveVersion(kind, version, verbs));

@@ -17,6 +17,7 @@ import { get } from '../verbs/get.ts';
 import { list } from '../verbs/list.ts';
 import type { PartProxy } from '../verbs/part-proxy.ts';
 import { patch } from '../verbs/patch.ts';
+import { getScale, scaleSubresource } from '../verbs/scale.ts';
 import { createInSubresource } from '../verbs/subresource.ts';
 import { update } from '../verbs/update.ts';
 import { watch } from '../watch/watch.ts';
@@ -139,6 +140,7 @@ function isMisplaced(served: Served, route: ResourceRoute): boolean {
 function dispatch(engine: Engine, call: Call, route: ResourceRoute, form: Form): Promise<Answer> {
   const { verb } = route;
   if (route.subresource === 'status' && call.served.version.hasStatus) return onStatus(engine, call, verb);
+  if (route.subresource === scaleSubresource && call.served.version.scale) return onScale(engine, call, verb);
   if (route.subresource !== '') return createInSubresource(engine, call, verb);
   if (!call.served.verbs.has(verb)) throw methodNotAllowed();
   switch (verb) {
@@ -167,7 +169,14 @@ function dispatch(engine: Engine, call: Call, route: ResourceRoute, form: Form):
 }
 
 function onStatus(engine: Engine, call: Call, verb: string): Promise<Answer> {
-  if (verb === 'get') return get(engine, call);
+  return verb === 'get' ? get(engine, call) : onPart(engine, call, verb);
+}
+
+function onScale(engine: Engine, call: Call, verb: string): Promise<Answer> {
+  return verb === 'get' ? getScale(engine, call) : onPart(engine, call, verb);
+}
+
+function onPart(engine: Engine, call: Call, verb: string): Promise<Answer> {
   if (verb === 'update') return update(engine, call);
   if (verb === 'patch') return patch(engine, call);
   throw methodNotAllowed();

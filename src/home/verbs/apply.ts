@@ -20,9 +20,10 @@ import { type Step, stepsOf } from '../model/steps.ts';
 import { objectKey } from '../model/stored.ts';
 import { again } from './admission.ts';
 import { createFrom } from './create.ts';
-import { managersOf, mergeTypeOf } from './field-managers.ts';
+import { managersOf, mergeTypeOf, timeOf } from './field-managers.ts';
 import { modify } from './modify.ts';
 import { applyDefaults, checkPlace } from './prepare.ts';
+import { type Face, faceOf } from './scale.ts';
 
 export const applyPatchType = 'application/apply-patch+yaml';
 const beforeFirstApply = 'before-first-apply';
@@ -32,39 +33,43 @@ export async function apply(engine: Engine, call: Call): Promise<Answer> {
   const { manager, isForced } = readApplyOptions(call);
   const step = stepsOf(engine, call.request.body?.length ?? 0);
   await step();
-  const read = () => readConfiguration(engine, call);
+  const face = faceOf(call);
+  const read = () => readConfiguration(engine, face.call);
   read();
   await step();
   const { served, subresource } = call;
   const applier: ManagerId = { manager, operation: 'Apply', apiVersion: served.apiVersion, subresource };
-  return modify(engine, call, {
+  const modified = modify(engine, call, {
     part: subresource === 'status' ? 'status' : 'main',
     isApply: true,
     next: async (current, nextStep) => {
       const { configuration, duplicates } = read();
       await nextStep();
-      const applied = await applyTo(call, current, { configuration, applier, isForced, step: nextStep });
+      const application = { configuration: face.configurationOf(configuration), applier, isForced, face };
+      const applied = await applyTo(call, current, { ...application, step: nextStep });
       await nextStep();
       return admitFields(call, applied, duplicates);
     },
     onAbsent: () => createByApply(engine, call, applier, read),
   });
+  return modified.then(face.answer);
 }
 
 interface Application {
   readonly configuration: AnyObject;
   readonly applier: ManagerId;
   readonly isForced: boolean;
+  readonly face: Face;
   readonly step: Step;
 }
 
 async function applyTo(
   call: Call,
   live: AnyObject,
-  { configuration, applier, isForced, step }: Application,
+  { configuration, applier, isForced, face, step }: Application,
 ): Promise<AnyObject> {
   const type = mergeTypeOf(call.served);
-  const time = formatTime(call.nowMs);
+  const time = timeOf(call);
   checkPreconditions(call, live, configuration);
   const present = trackedManagers(call, live);
   // No part of what is merged: the list is made anew.
@@ -83,6 +88,7 @@ async function applyTo(
       complete: (merged) => {
         const completed = structuredClone(merged);
         if (isKubectl) renewLastApplied(completed, configuration);
+        face.complete(live, completed);
         applyDefaults(call.served, completed);
         return completed;
       },
@@ -93,7 +99,7 @@ async function applyTo(
     checkCount(call, managers);
     return { ...object, metadata: { ...object.metadata, managedFields: formatManagers(managers) } };
   } catch (error) {
-    if (error instanceof ApplyConflict) throw conflictStatus(error.conflicts);
+    if (error instanceof ApplyConflict) throw conflictStatus(error.conflicts.map(face.shown));
     throw error;
   }
 }

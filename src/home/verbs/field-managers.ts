@@ -40,7 +40,7 @@ export async function keepManagers(call: Call, before: AnyObject, after: AnyObje
   }
   await step();
   const writer = writerOf(call);
-  const time = formatTime(call.nowMs);
+  const time = timeOf(call);
   const tracked = trackUpdate({ type: mergeTypeOf(call.served), before, after, managers, writer, time });
   await step();
   if (tracked === managers && isSameJson(before.metadata.managedFields, after.metadata.managedFields)) return;
@@ -61,6 +61,11 @@ function managersToKeep(before: AnyObject, after: AnyObject): readonly Manager[]
 
 function isEmptyEntry(entry: unknown): boolean {
   return entry === null || (isObject(entry) && Object.keys(entry).length === 0);
+}
+
+/** Kubernetes notes no time for those that scale. */
+export function timeOf({ nowMs, subresource }: Call): string | undefined {
+  return subresource === 'scale' ? undefined : formatTime(nowMs);
 }
 
 function writerOf({ query, request, served, subresource }: Call): ManagerId {

@@ -22,6 +22,7 @@ import { applyStrategicPatch } from '../patches/strategic-patch.ts';
 import { apply, applyPatchType } from './apply.ts';
 import { modify } from './modify.ts';
 import { checkPlace } from './prepare.ts';
+import { faceOf } from './scale.ts';
 
 type Patch = (object: AnyObject) => unknown;
 
@@ -35,19 +36,21 @@ export async function patch(engine: Engine, call: Call): Promise<Answer> {
   refuseForce(call);
   const step = stepsOf(engine, call.request.body?.length ?? 0);
   await step();
-  const { patched: patchOf, duplicates } = readPatch(engine, call);
+  const face = faceOf(call);
+  const { patched: patchOf, duplicates } = readPatch(engine, face.call);
   await step();
-  return modify(engine, call, {
+  const modified = modify(engine, call, {
     part: call.subresource === 'status' ? 'status' : 'main',
     next: async (current, nextStep) => {
       await nextStep();
-      const patched = asObject(guarded(() => patchOf(current)));
+      const patched = asObject(guarded(() => patchOf(face.read(current))));
       await nextStep();
-      const object = admitFields(call, patched, duplicates);
+      const object = admitFields(face.call, patched, duplicates);
       checkPlace(call, object);
-      return object;
+      return face.write(current, object, nextStep);
     },
   });
+  return modified.then(face.answer);
 }
 
 function refuseForce({ query }: Call): void {

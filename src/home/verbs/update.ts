@@ -10,19 +10,22 @@ import { stepsOf } from '../model/steps.ts';
 import { create } from './create.ts';
 import { modify } from './modify.ts';
 import { checkPlace } from './prepare.ts';
+import { faceOf } from './scale.ts';
 
 export function update(engine: Engine, call: Call): Promise<Answer> {
   checkWriteOptions(call, 'UpdateOptions');
-  return modify(engine, call, {
+  const face = faceOf(call);
+  const modified = modify(engine, call, {
     part: call.subresource === 'status' ? 'status' : 'main',
-    next: async (_current, step) => {
-      const object = await readObject(engine, call, step);
+    next: async (current, step) => {
+      const object = await readObject(engine, face.call, step);
       checkPlace(call, object);
-      requireResourceVersion(call, object);
-      return object;
+      requireResourceVersion(face.call, object);
+      return face.write(current, object, step);
     },
     ...(isCreatedByUpdate(call) ? { onAbsent: () => createNamed(engine, call) } : {}),
   });
+  return modified.then(face.answer);
 }
 
 function isCreatedByUpdate({ served, subresource }: Call): boolean {
