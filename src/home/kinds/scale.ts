@@ -44,12 +44,9 @@ export function replicasOf(scale: AnyObject): number | undefined {
 }
 
 export function numberAt(object: AnyObject, path: readonly string[]): number | undefined {
-  const value = valueAt(object, path);
+  const step = (at: unknown, name: string) => (isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined);
+  const value = path.reduce<unknown>(step, object);
   return typeof value === 'number' ? value : undefined;
-}
-
-export function valueAt(object: AnyObject, path: readonly string[]): unknown {
-  return path.reduce<unknown>((at, name) => (isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined), object);
 }
 
 /** Changes the object; what lies on the way and is no object is replaced by one. */
