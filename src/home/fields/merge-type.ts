@@ -16,6 +16,8 @@ export type MergeType =
 export interface MapType {
   readonly kind: 'map';
   readonly isAtomic: boolean;
+  /** Part of every object, even of an empty one: who sets fields in it has not made it. */
+  readonly isAlwaysThere?: boolean;
   /** The type of a field with a name of its own in the schema. */
   readonly fieldOf: (name: string) => MergeType | undefined;
   /** The type of every other field; undefined if there must be none. */
@@ -130,7 +132,8 @@ function typeOfField(field: Field): MergeType {
   const isAtomic = field.mapType === 'atomic';
   if (field.shape === 'map') return { kind: 'map', isAtomic, fieldOf: () => undefined, elementOf: lazily(valueType) };
   const value = valueType();
-  return isAtomic && value.kind === 'map' ? { ...value, isAtomic } : value;
+  if (value.kind !== 'map') return value;
+  return { ...value, isAtomic: isAtomic || value.isAtomic, isAlwaysThere: !field.isPointer };
 }
 
 function listOfField(field: Field, valueType: () => MergeType): ListType {

@@ -1,6 +1,7 @@
 // The rules of server-side apply: what a configuration makes of an object, which fields its manager owns afterwards, and with
 // whom it is in conflict; and how fields move to a manager that simply writes. Pure.
 
+import { isObject, type JsonObject, setMember } from '../../base/json.ts';
 import type { Pieces } from '../../base/turns.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import {
@@ -133,7 +134,19 @@ function timed(manager: Manager, time: string | undefined): Manager {
 
 /** Everything that an object has, as its writer owns it. */
 export function allFields(type: MapType, object: AnyObject): FieldSet {
-  return difference(compareValues(type, {}, object).added, unowned);
+  const { added, modified } = compareValues(type, emptyLike(type, object), object);
+  return difference(union(added, modified), unowned);
+}
+
+/** Those parts of an object that an empty one has too. */
+function emptyLike(type: MapType, object: JsonObject): JsonObject {
+  const empty: JsonObject = {};
+  for (const [name, value] of Object.entries(object)) {
+    const field = type.fieldOf(name);
+    if (field?.kind === 'map' && field.isAlwaysThere && isObject(value))
+      setMember(empty, name, emptyLike(field, value));
+  }
+  return empty;
 }
 
 /** Their sets fit the type as it is today: the schema may have changed since they were written. */

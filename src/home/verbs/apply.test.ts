@@ -591,3 +591,100 @@ describe('apply: refused', () => {
     expect([status, body.data]).toEqual([201, { x: '1' }]);
   });
 });
+
+describe('apply: objects that were created plainly by a writer that names itself', () => {
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' }, data: { a: '1', b: '2' } };
+
+  test('created, then applied and left -> the creator owns it, and nothing is deleted', async () => {
+    const cm = await maps();
+    const created = await cm.api.ok(`POST ${cm.path}?fieldManager=kubectl-create`, body);
+    expect(created.metadata.managedFields).toEqual([
+      {
+        manager: 'kubectl-create',
+        operation: 'Update',
+        apiVersion: 'v1',
+        time: created.metadata.creationTimestamp,
+        fieldsType: 'FieldsV1',
+        fieldsV1: { 'f:data': { '.': {}, 'f:a': {}, 'f:b': {} } },
+      },
+    ]);
+    const { body: refused } = await cm.apply('a', { data: { a: '3' } });
+    expect(refused.message).toBe('Apply failed with 1 conflict: conflict with "kubectl-create" using v1: .data.a');
+    await cm.applied('a', { data: { a: '1' } });
+    const left = await cm.applied('a', {});
+    expect([left.data, owners(left)]).toEqual([{ a: '1', b: '2' }, ['kubectl-create Update: .data .data.a .data.b']]);
+  });
+
+  test('written by others afterwards -> each owns what it changed, under the name of its program if it has no other', async () => {
+    const cm = await maps();
+    await cm.api.ok(`POST ${cm.path}?fieldManager=c`, body);
+    await cm.api.ok(`PATCH ${cm.path}/x`, { data: { a: '9' } }, { ...merge, 'user-agent': 'loop/v1 (linux)' });
+    const put = await cm.put('u', (object) => {
+      delete object.data.b;
+      object.metadata.labels = { l: '1' };
+    });
+    expect(owners(put)).toEqual([
+      'c Update: .data',
+      'loop Update: .data.a',
+      'u Update: .metadata.labels .metadata.labels.l',
+    ]);
+  });
+
+  test('a Service -> defaults are its creator’s, addresses that the server chose are nobody’s', async () => {
+    const { api, path } = await services();
+    const created = await api.ok(`POST ${path}?fieldManager=c`, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'x' },
+      spec: { ports: [{ port: 80 }], selector: { app: 'x' } },
+    });
+    expect(created.spec.clusterIP).toBeDefined();
+    expect(created.metadata.managedFields[0].fieldsV1).toEqual({
+      'f:spec': {
+        'f:internalTrafficPolicy': {},
+        'f:ports': {
+          '.': {},
+          'k:{"port":80,"protocol":"TCP"}': { '.': {}, 'f:port': {}, 'f:protocol': {}, 'f:targetPort': {} },
+        },
+        'f:selector': {},
+        'f:sessionAffinity': {},
+        'f:type': {},
+      },
+    });
+  });
+
+  test('its status, and a list of managers in the body -> no part of what the creator owns', async () => {
+    const thing = await things();
+    const created = await thing.api.ok(`POST ${thing.path}?fieldManager=c`, {
+      ...thing.head,
+      metadata: { name: 'x', managedFields: [{ manager: 'other', operation: 'Update', apiVersion: 'v1' }] },
+      spec: { set: ['p'] },
+      status: { phase: 'Up' },
+    });
+    expect(owners(created)).toEqual(['c Update: .spec .spec.b .spec.set .spec.set[="p"]']);
+    const status = await thing.api.ok(
+      `PATCH ${thing.path}/x/status?fieldManager=s`,
+      { status: { phase: 'Up' } },
+      merge,
+    );
+    expect(owners(status)).toEqual([
+      'c Update: .spec .spec.b .spec.set .spec.set[="p"]',
+      's Update/status: .status .status.phase',
+    ]);
+  });
+
+  test('a Namespace -> the phase that the server sets is nobody’s', async () => {
+    const { api } = await maps();
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' } };
+    expect(owners(await api.ok('POST /api/v1/namespaces?fieldManager=c', namespace))).toEqual([
+      'c Update: .metadata.labels .metadata.labels.kubernetes.io/metadata.name',
+    ]);
+  });
+
+  test('applied with nothing but a name, or created without a name for its manager -> nobody owns anything', async () => {
+    const cm = await maps();
+    expect(owners(await cm.applied('a', {}))).toEqual([]);
+    const plain = await cm.api.ok(`POST ${cm.path}`, { ...body, metadata: { name: 'y' } }, { 'user-agent': 'loop/1' });
+    expect(plain.metadata).not.toHaveProperty('managedFields');
+  });
+});

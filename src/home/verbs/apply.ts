@@ -149,27 +149,29 @@ async function createByApply(
     name,
   };
   if (!call.may(attributes)) throw forbidden(call.user, attributes, '');
-  const made = createFrom(engine, call, async (step) => {
-    const { configuration, duplicates } = read();
-    await step();
-    const { uid } = configuration.metadata;
-    if (uid !== undefined && uid !== '')
-      throw conflict(served, name, `Precondition failed: UID in precondition: ${uid}, UID in object meta: `);
-    const type = mergeTypeOf(served);
-    const empty = { apiVersion: served.apiVersion, kind: served.kind.kind, metadata: {} } as AnyObject;
-    const time = formatTime(call.nowMs);
-    const pieces = applyInPieces({
-      ...{ type, live: empty, managers: [], applier, configuration, isForced: true, time },
-      complete: (object) => object,
-    });
-    const { managers } = await inSteps(pieces, step);
-    await step();
-    const object = admitFields(call, structuredClone(configuration), duplicates);
-    delete object.metadata.resourceVersion;
-    object.metadata.name ||= name;
-    const entries = formatManagers(managers);
-    if (entries.length > 0) object.metadata.managedFields = entries;
-    return object;
+  const made = createFrom(engine, call, {
+    read: async (step) => {
+      const { configuration, duplicates } = read();
+      await step();
+      const { uid } = configuration.metadata;
+      if (uid !== undefined && uid !== '')
+        throw conflict(served, name, `Precondition failed: UID in precondition: ${uid}, UID in object meta: `);
+      const type = mergeTypeOf(served);
+      const empty = { apiVersion: served.apiVersion, kind: served.kind.kind, metadata: {} } as AnyObject;
+      const time = formatTime(call.nowMs);
+      const pieces = applyInPieces({
+        ...{ type, live: empty, managers: [], applier, configuration, isForced: true, time },
+        complete: (object) => object,
+      });
+      const { managers } = await inSteps(pieces, step);
+      await step();
+      const object = admitFields(call, structuredClone(configuration), duplicates);
+      delete object.metadata.resourceVersion;
+      object.metadata.name ||= name;
+      const entries = formatManagers(managers);
+      if (entries.length > 0) object.metadata.managedFields = entries;
+      return object;
+    },
   });
   return made.catch(async (error: unknown): Promise<typeof again> => {
     const isRace = error instanceof StatusError && error.reason === 'AlreadyExists';

@@ -11,6 +11,7 @@ import { objectKey } from '../model/stored.ts';
 import type { CommitResult, Compare } from '../store/store.ts';
 import { admit, again, tryUntilDone } from './admission.ts';
 import { encodeBounded } from './encode-bounded.ts';
+import { setCreator } from './field-managers.ts';
 import { generateName, setOnCreate } from './metadata.ts';
 import { openNamespace } from './open-namespace.ts';
 import { applyDefaults, checkPlace, validateFields, validateObject } from './prepare.ts';
@@ -21,18 +22,25 @@ export async function create(engine: Engine, call: Call): Promise<Answer> {
   if (served.isTerminating) throw definitionIsTerminating();
   checkWriteOptions(call, 'CreateOptions');
   if (served.kind.behaviour.review !== undefined) return review(engine, call);
-  return createFrom(engine, call, async (step) => {
+  const read = async (step: Step) => {
     const object = await readObject(engine, call, step);
     delete object.metadata.managedFields;
     return object;
-  });
+  };
+  return createFrom(engine, call, { read, setManagers: setCreator });
 }
 
-/** Creates what `read` makes of the request. A lost race reads it again. */
-export function createFrom(engine: Engine, call: Call, read: (step: Step) => Promise<AnyObject>): Promise<Answer> {
+interface Creation {
+  /** What is to be created, made of the request. Called again when a race is lost. */
+  read(step: Step): Promise<AnyObject>;
+  /** Sets the managers of the object with its defaults; absent if `read` has done so. */
+  setManagers?(call: Call, object: AnyObject): void;
+}
+
+export function createFrom(engine: Engine, call: Call, creation: Creation): Promise<Answer> {
   const { served } = call;
   if (served.isTerminating) throw definitionIsTerminating();
-  return tryUntilDone(`create ${served.resource}`, () => tryCreate(engine, call, read));
+  return tryUntilDone(`create ${served.resource}`, () => tryCreate(engine, call, creation));
 }
 
 function definitionIsTerminating(): StatusError {
@@ -52,15 +60,11 @@ async function review(engine: Engine, call: Call): Promise<Answer> {
   return { kind: 'json', code: 201, value };
 }
 
-async function tryCreate(
-  engine: Engine,
-  call: Call,
-  read: (step: Step) => Promise<AnyObject>,
-): Promise<Answer | typeof again> {
+async function tryCreate(engine: Engine, call: Call, creation: Creation): Promise<Answer | typeof again> {
   const { served } = call;
   call.warnings.length = 0;
   const step = stepsOf(engine, call.request.body?.length ?? 0);
-  const object = await read(step);
+  const object = await creation.read(step);
   await step();
   checkPlace(call, object);
   const isNameGenerated = prepareMetadata(engine, call, object);
@@ -69,6 +73,7 @@ async function tryCreate(
   await validateObject(served, { object, before: undefined, step });
   await step();
   call.warnings.push(...(served.kind.behaviour.warnings?.(object) ?? []));
+  creation.setManagers?.(call, object);
   const key = objectKey(served.keyPrefix, call.namespace, object.metadata.name);
   const compares: Compare[] = [{ key, revision: 0 }];
   if (served.kind.isNamespaced) compares.push(await openNamespace(engine, call, object.metadata.name));

@@ -1,12 +1,12 @@
 // The managers of an object's fields through a write: an apply says itself what they are; any other write moves what it
-// changed to its writer. An object that nobody ever applied has none and is not tracked: its fields are given to one manager
-// with the first apply.
+// changed to its writer. An object is tracked from its creation if its creator named a manager, else from its first apply,
+// which gives the fields to one manager that stands for all before. Writers that do neither pay nothing.
 
 import { isObject, isSameJson } from '../../base/json.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { formatManagers, type Manager, type ManagerId, parseManagers } from '../fields/managers.ts';
 import { type MapType, typeOfKind } from '../fields/merge-type.ts';
-import { trackUpdate } from '../fields/ownership.ts';
+import { allFields, trackUpdate } from '../fields/ownership.ts';
 import { messageOfKind } from '../messages/messages.ts';
 import type { Call } from '../model/call.ts';
 import { formatTime } from '../model/metadata.ts';
@@ -28,6 +28,20 @@ export function mergeTypeOf({ apiVersion, kind, version }: Served): MapType {
 
 export function managersOf(object: AnyObject): readonly Manager[] {
   return parseManagers(object.metadata.managedFields ?? []) ?? [];
+}
+
+/** The fields of a new object are its creator's, if that named itself. Fields that the server sets later are nobody's. */
+export function setCreator(call: Call, object: AnyObject): void {
+  if (call.query.size === 0 || !call.query.get('fieldManager')) return;
+  const fields = allFields(mergeTypeOf(call.served), withoutStatus(call.served, object));
+  const managers = formatManagers([{ ...writerOf(call), time: formatTime(call.nowMs), fields }]);
+  if (managers.length > 0) object.metadata.managedFields = managers;
+}
+
+function withoutStatus({ version }: Served, object: AnyObject): AnyObject {
+  if (!version.hasStatus) return object;
+  const { status: _status, ...others } = object as AnyObject & { status?: unknown };
+  return others as AnyObject;
 }
 
 /** Sets the managers of an object that is about to be stored in place of `before`. */
