@@ -14,6 +14,7 @@ import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoi
 import { manifest } from '../../kube/objects/manifest.ts';
 import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, type HomeFlags, withHome } from '../with-home.ts';
+import { refuseSourceOverlap, sourceLines, sourceRangesFor } from './access.ts';
 import { parseRanges } from './broker-init.ts';
 import { gatewayLines, networkFor, networkSpec } from './networks.ts';
 
@@ -24,6 +25,7 @@ interface AcceptFlags extends HomeFlags, WaitFlags {
   readonly allowedRange?: string[];
   readonly network?: string;
   readonly gatewayRange?: string[];
+  readonly sourceRange?: string[];
 }
 
 interface AcceptRequest {
@@ -31,6 +33,8 @@ interface AcceptRequest {
   readonly id: string;
   readonly ranges: 'if none' | 'replace' | 'leave';
   readonly further: readonly string[];
+  /** Of its packets, in place of those it has or reported. */
+  readonly sourceRanges?: readonly string[];
   /** In place of what the member reported. */
   readonly network?: Pick<ClusterSpec, 'network' | 'gatewayRanges'>;
 }
@@ -50,11 +54,18 @@ export function addBrokerAcceptCommand(broker: Command, deps: ClusterSetDeps): v
     .option(
       '--gateway-range <cidr...>',
       'addresses that its gateways may have (default: those it reported, if it has none yet)',
+    )
+    .option(
+      '--source-range <cidr...>',
+      'addresses that its packets have in other clusters (default: those it reported, if it has none yet)',
     );
   addWaitOptions(addHomeOptions(command), 'the broker has it').action(async (id: string, flags: AcceptFlags) => {
     const ranges = flags.ranges === undefined ? 'if none' : flags.ranges ? 'replace' : 'leave';
     const further = parseRanges('--allowed-range', flags.allowedRange ?? []);
-    const request: AcceptRequest = { id, clusterset: flags.clusterset, ranges, further, network: networkSpec(flags) };
+    const request: AcceptRequest = {
+      ...{ id, clusterset: flags.clusterset, ranges, further, network: networkSpec(flags) },
+      ...(flags.sourceRange === undefined ? {} : { sourceRanges: parseRanges('--source-range', flags.sourceRange) }),
+    };
     await withHome(deps, flags, async ({ client }) => {
       for (const line of await brokerAccept(client, request)) deps.print(line);
       await waitIfAsked(deps, flags, { what: `broker accept ${id}`, look: () => lookAccepted(client, request) });
@@ -92,12 +103,15 @@ async function brokerAccept(client: Client, request: AcceptRequest): Promise<str
     ...(zone === '' ? {} : { zone }),
     ...(allowedRanges === undefined ? {} : { allowedRanges }),
     ...network,
+    ...sourceRangesFor(member, request.sourceRanges),
   };
+  const others = members.filter((one) => one !== member).map(({ cluster }) => cluster);
+  refuseSourceOverlap(id, { spec, others });
   const wanted = manifest(clusterType, { name: id, namespace: clusterset }, { spec });
   const { object, outcome } = await install<Cluster>(client, wanted);
   const { region: r = '-', zone: z = '-', allowedRanges: now = [] } = object.spec;
   const line = `cluster ${id}: region ${r}, zone ${z}, ranges ${now.join(', ') || 'any'} (${outcome})`;
-  return [line, ...(note === undefined ? [] : [note]), ...gatewayLines(object, members)];
+  return [line, ...(note === undefined ? [] : [note]), ...gatewayLines(object, members), ...sourceLines(object)];
 }
 
 /** The ranges to write, if any, and a word on those that are not written. */

@@ -42,6 +42,7 @@ import {
   type HomeFlags,
   withHome,
 } from '../with-home.ts';
+import { refuseUnknownSources } from './access.ts';
 
 interface InitFlags extends HomeFlags, ClusterSetFlags, WaitFlags {
   readonly clusterset?: string;
@@ -56,6 +57,7 @@ export interface ClusterSetFlags {
   readonly clustersetIp?: string;
   readonly staleness?: string;
   readonly locality?: string;
+  readonly access?: string;
   readonly leaseRenew?: string;
   readonly leaseDuration?: string;
   readonly clustersetRange?: string[];
@@ -88,6 +90,7 @@ export function addBrokerInitCommand(broker: Command, deps: ClusterSetDeps): voi
     )
     .option('--staleness <policy>', 'policy for clusters with an expired lease: Withdraw, NotReady or Keep')
     .option('--locality <policy>', 'which ready endpoints are used: Spread (all) or NearestFirst')
+    .option('--access <mode>', 'which calls between clusters pass: Open (all), Audit (all, counted) or Exported')
     .option('--lease-renew <seconds>', 'time between renewals of a lease')
     .option('--lease-duration <seconds>', 'time without a renewal until a lease expires')
     .option('--clusterset-range <cidr...>', 'ranges of clusterset IPs, one per family')
@@ -172,6 +175,7 @@ export function clusterSetSpec(given: ClusterSetFlags): ClusterSetSpec {
     clusterSetIP: flags.clustersetIp,
     staleness: flags.staleness,
     locality: flags.locality,
+    access: flags.access,
     lease: isEmpty(lease) ? undefined : lease,
     addressRanges: isEmpty(addressRanges) ? undefined : addressRanges,
     dns: isEmpty(dns) ? undefined : dns,
@@ -282,7 +286,7 @@ async function refuseNonsense(client: Client, clusterset: string, spec: ClusterS
     areServicesPublished: areServicesPublished(set),
   });
   if (overlaps.length > 0) throw new Error(`clusterset ${clusterset}: ${overlaps.join('; ')}; give other ranges`);
-  return clusterSetWarnings(whole);
+  return [...clusterSetWarnings(whole), ...refuseUnknownSources(whole.access, members)];
 }
 
 function refuseProblems(clusterset: string, problems: readonly string[]): void {

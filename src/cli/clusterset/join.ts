@@ -56,6 +56,7 @@ import {
   homeDefinitions,
   withHome,
 } from '../with-home.ts';
+import { keepPodRanges } from './access.ts';
 import { parseRanges } from './broker-init.ts';
 import { brokerToken } from './broker-token.ts';
 import {
@@ -66,7 +67,7 @@ import {
   overlapAdvice,
   refuseOtherNetwork,
 } from './networks.ts';
-import { findPodRanges, findServiceRanges } from './own-ranges.ts';
+import { findNodeAddresses, findPodRanges, findServiceRanges } from './own-ranges.ts';
 import { untilQuotaCounted } from './quota-counted.ts';
 
 export interface JoinFlags extends HomeFlags, ValueFlags, WaitFlags {
@@ -79,6 +80,7 @@ export interface JoinFlags extends HomeFlags, ValueFlags, WaitFlags {
   readonly gateway?: string[];
   readonly podCidr?: string[];
   readonly serviceCidr?: string[];
+  readonly sourceRange?: string[];
   readonly brokerKubeconfig?: string;
   readonly clusterset: string;
   readonly tokenHours: string;
@@ -101,6 +103,10 @@ export function addJoinCommand(program: Command, deps: ClusterSetDeps): void {
       'ranges of its pods, which may not overlap with other clusters (default: those of its nodes)',
     )
     .option('--service-cidr <cidr...>', 'ranges of its services (default: those of its API server)')
+    .option(
+      '--source-range <cidr...>',
+      'addresses that its packets have in other clusters (default: those of its pods and nodes)',
+    )
     .option('--broker-kubeconfig <file>', 'kubeconfig of an admin of the broker, instead of a token')
     .option('--clusterset <name>', 'with --broker-kubeconfig: the set to join', defaultClusterSet)
     .option(
@@ -181,6 +187,7 @@ async function requestOf(
       `--cluster-id ${flags.clusterId}: the join token was made for ${token.clusterId}; ask for one with portolan broker token ${flags.clusterId}`,
     );
   }
+  const podRanges = flags.podCidr === undefined ? await findPodRanges(home) : parseRanges('--pod-cidr', flags.podCidr);
   return {
     home,
     token,
@@ -188,7 +195,11 @@ async function requestOf(
       region: flags.region ?? '',
       zone: flags.zone ?? '',
       ...networkSpec({ network: flags.network }),
-      podRanges: flags.podCidr === undefined ? await findPodRanges(home) : parseRanges('--pod-cidr', flags.podCidr),
+      podRanges,
+      sourceRanges:
+        flags.sourceRange === undefined
+          ? [...new Set([...podRanges, ...(await findNodeAddresses(home))])]
+          : parseRanges('--source-range', flags.sourceRange),
       serviceRanges:
         flags.serviceCidr === undefined
           ? await findServiceRanges(home)
@@ -321,6 +332,7 @@ async function refuseAtBroker(broker: Client, { home, token, claims, found }: Jo
     ...foundLines(claims, found),
     ...uncheckedLines(members.filter((member) => member.id !== id)),
     ...unconfirmedLines(cluster, claims),
+    ...unconfirmedSources(cluster, claims),
     ...networkLines(cluster, claims.network),
   ];
 }
@@ -332,6 +344,14 @@ function unconfirmedLines({ metadata, spec }: Cluster, { podRanges, serviceRange
   if (ranges === '') return [];
   return [
     `not confirmed: this cluster has addresses in ${ranges}; the admin of the set confirms them, and limits its endpoints to them, with portolan broker accept ${metadata.name}`,
+  ];
+}
+
+function unconfirmedSources({ metadata, spec }: Cluster, { sourceRanges = [] }: JoinRequest['claims']): string[] {
+  if ((spec.sourceRanges ?? []).length > 0 || sourceRanges.length === 0) return [];
+  const shown = sourceRanges.slice(0, 10).join(', ') + (sourceRanges.length > 10 ? ', …' : '');
+  return [
+    `not confirmed: packets of this cluster come from ${shown}; the admin of the set confirms it with portolan broker accept ${metadata.name}`,
   ];
 }
 
@@ -384,6 +404,7 @@ async function enter(deps: ClusterSetDeps, request: JoinRequest, broker: Client)
     ...{ name: resolverAuthoritySecret, commonName: resolverAuthorityName },
   });
   if (request.gateways !== undefined) await keepGateways(home, request.gateways);
+  if (request.claims.podRanges.length > 0) await keepPodRanges(home, request.claims.podRanges);
   for (const property of clusterProperties(token)) {
     if ((await findProperty(home, property.object.metadata.name)) === undefined) await install(home, property);
   }

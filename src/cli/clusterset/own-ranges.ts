@@ -35,6 +35,19 @@ export async function findPodRanges(home: Client): Promise<string[]> {
   return distinct(nodes.flatMap(({ spec }) => spec?.podCIDRs ?? (spec?.podCIDR === undefined ? [] : [spec.podCIDR])));
 }
 
+/** As many as a Cluster may have beside the ranges of its Pods. */
+const nodesMax = 200;
+
+/** Addresses of the nodes that exist now, which packets have where a cluster masquerades; none of very many. */
+export async function findNodeAddresses(home: Client): Promise<string[]> {
+  const nodes = await known(async () => listAll<Node>(home, nodeType));
+  const internal = nodes.flatMap(({ status }) =>
+    (status?.addresses ?? []).filter(({ type }) => type === 'InternalIP').map(({ address }) => address),
+  );
+  if (internal.length > nodesMax) return [];
+  return distinct(internal.map((address) => `${address}/${address.includes(':') ? 128 : 32}`));
+}
+
 /** An API server that is asked for an address it does not have says which it has. Nothing is made: it is a dry run. */
 async function askFor(home: Client, clusterIP: string): Promise<string[]> {
   const metadata = { name: 'portolan-which-range', namespace: 'default' };

@@ -17,6 +17,7 @@ import { createPlacementProblems } from '../controllers/placement-problems.ts';
 import { createGatewayReporter } from '../controllers/reports/gateway-report.ts';
 import { createResolverReport } from '../controllers/resolver-report.ts';
 import { viewKey } from '../controllers/scribe.ts';
+import { AccessCopy } from '../copies/access-copy.ts';
 import { Carriers } from '../copies/carriers.ts';
 import type { AgentContext, Membership } from '../copies/context.ts';
 import { createHomeCopies } from '../copies/home-copies.ts';
@@ -194,6 +195,7 @@ export function createAgent(options: AgentOptions): Agent {
       dns: policy.current.dns,
       locality: localityOf(policy.current.locality, [...members.clusters.values()]),
       networks: networks.read(listenerPortsIn(present)),
+      access: access.read(present),
       ground: {
         federationZones: options.federationZones?.current() ?? [],
         authorities: options.federationZones?.authorities() ?? {},
@@ -202,6 +204,10 @@ export function createAgent(options: AgentOptions): Agent {
     }),
     // Not known yet: it may be.
     isRangeInUse: (range) => !copies.imports.hasSynced || hasAddressIn(copies.imports.values(), range),
+  });
+  const access = new AccessCopy({
+    ...{ world, log, home, systemNamespace, members, policy, clusterId },
+    onChange: () => optionsChanged(),
   });
   const carriers = new Carriers({
     home,
@@ -228,8 +234,22 @@ export function createAgent(options: AgentOptions): Agent {
   const ownRanges = followOwnRanges({
     ...{ world, log, broker, namespace, services: copies.services },
     onRanges: (ranges) => policy.setOwnRanges(ranges),
+    onPodRanges: (ranges) => access.setJoinedPodRanges(ranges),
   });
-  const parts = [copies, members, policy, views, policies, importPolicies, federated, properties, carriers, ownRanges];
+  const parts = [
+    copies,
+    members,
+    policy,
+    views,
+    policies,
+    importPolicies,
+    federated,
+    properties,
+    carriers,
+    ownRanges,
+    access,
+  ];
+
   const stopping = new AbortController();
   const isRunning = () => !stopping.signal.aborted;
   const { verdict } = context;
@@ -242,16 +262,18 @@ export function createAgent(options: AgentOptions): Agent {
     queues.add(['scribe'], Array.from(views.values(), viewKey));
   }
 
+  function optionsChanged(): void {
+    if (policy.hasSynced && members.clusters.hasSynced) dnsOptions.nudge();
+  }
+
   function placementsChanged(): void {
     queues.add(['placement-status'], recordKeys(federated));
   }
 
-  options.federationZones?.onChanged(() => {
-    if (policy.hasSynced && members.clusters.hasSynced) dnsOptions.nudge();
-  });
+  options.federationZones?.onChanged(optionsChanged);
 
   async function becomeReady(): Promise<void> {
-    await Promise.all([policy.whenSynced(stopping.signal), members.clusters.whenSynced(stopping.signal)]);
+    await Promise.all([policy, members.clusters].map((copy) => copy.whenSynced(stopping.signal)));
     dnsOptions.nudge();
     await patiently(() => members.hasSynced);
     if (!members.hasSynced) log.warn(unreadableRecords, { error: members.problem });
@@ -280,7 +302,7 @@ export function createAgent(options: AgentOptions): Agent {
 
   function policyChanged(): void {
     networks.changed();
-    if (policy.hasSynced && members.clusters.hasSynced) dnsOptions.nudge();
+    optionsChanged();
     lease.timesChanged();
     legacy.follow(policy.current.legacyNamespace);
     const keys = new Set([
@@ -296,7 +318,7 @@ export function createAgent(options: AgentOptions): Agent {
   /** A member that comes or goes, or whose ranges change, concerns the services it has; we ourselves all of them. */
   function memberChanged(clusterId: string, member: Member | undefined): void {
     networks.changed();
-    if (policy.hasSynced && members.clusters.hasSynced) dnsOptions.nudge();
+    optionsChanged();
     if (clusterId === membership.clusterId) return policyChanged();
     queues.add(merging, memberServices.exportedBy(clusterId));
     placementsChanged();

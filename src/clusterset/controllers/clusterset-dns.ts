@@ -7,6 +7,7 @@ import { getOrUndefined } from '../../kube/client/absent.ts';
 import { apply, replaceWith } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import type { SetAccess } from '../rules/access/set-access.ts';
 import { clusterSetDnsName, type DnsOptions, dnsOptionsManifest } from '../rules/clusterset-dns.ts';
 import type { SetLocality } from '../rules/locality.ts';
 import type { SetNetworks } from '../rules/networks/networks.ts';
@@ -26,6 +27,7 @@ interface Wanted {
   readonly dns: DnsOptions;
   readonly locality: SetLocality;
   readonly networks: SetNetworks;
+  readonly access: SetAccess;
   readonly ground: SetGround;
 }
 
@@ -41,9 +43,9 @@ export function runClusterSetDns(options: ClusterSetDnsOptions): ClusterSetDnsCo
   async function write(): Promise<undefined> {
     const ref = { namespace: options.systemNamespace, name: clusterSetDnsName };
     const present = await getOrUndefined<ConfigMap>(home, configMapType, ref);
-    const { dns, locality, networks, ground } = options.wanted(present);
+    const { dns, ground, ...planes } = options.wanted(present);
     const former = readGround(present ?? {})?.ranges.clusterSet ?? [];
-    const place = { locality, networks, ground: withFormerRanges(ground, former.filter(options.isRangeInUse)) };
+    const place = { ...planes, ground: withFormerRanges(ground, former.filter(options.isRangeInUse)) };
     const { type, object: wanted } = dnsOptionsManifest(dns, { ...place, namespace: options.systemNamespace });
     await apply({ client: home, type, present, change: replaceWith(wanted) });
     return undefined;

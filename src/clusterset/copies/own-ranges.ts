@@ -21,6 +21,8 @@ export interface OwnRangesOptions {
   readonly namespace: string;
   readonly services: InformerReader<Service>;
   readonly onRanges: (ranges: readonly IpRange[]) => void;
+  /** The Pod ranges that it joined with, as texts. */
+  readonly onPodRanges: (ranges: readonly string[]) => void;
 }
 
 export interface OwnRanges {
@@ -34,7 +36,15 @@ const apiServer = 'default/kubernetes';
 /** Joining again writes other ranges. */
 const rereadMs = 600_000;
 
-export function followOwnRanges({ world, log, broker, namespace, services, onRanges }: OwnRangesOptions): OwnRanges {
+export function followOwnRanges({
+  world,
+  log,
+  broker,
+  namespace,
+  services,
+  onRanges,
+  ...options
+}: OwnRangesOptions): OwnRanges {
   let joined: readonly string[] = [];
   let api: readonly string[] = [];
   let timer: Timer | undefined;
@@ -52,6 +62,7 @@ export function followOwnRanges({ world, log, broker, namespace, services, onRan
     const { podRanges, serviceRanges } = readMemberRecord(record);
     joined = [...podRanges, ...serviceRanges];
     tell();
+    options.onPodRanges(podRanges);
   }
 
   function readAgain(): void {

@@ -26,6 +26,8 @@ export interface ClusterSetSpec {
   locality?: LocalityPreference;
   /** Which clusters serve imports that no ServiceImportPolicy of their cluster selects. */
   choice?: ChoiceSpec;
+  /** Whether calls between clusters are limited to what is exported to them; a member's home may be stricter. */
+  access?: AccessMode;
   lease?: ClusterSetLease;
   addressRanges?: AddressRanges;
   /** How long a released address is kept for the one who had it. */
@@ -82,6 +84,7 @@ export const clusterSetDefaults = {
   clusterSetIP: 'allocate',
   staleness: 'Withdraw',
   locality: 'Spread',
+  access: 'Open',
   lease: { renewSeconds: 5, durationSeconds: 30, holdDownSeconds: 60, holdDownMaxSeconds: 600 },
   addressRanges: {
     clusterSet: ['243.0.0.0/12', 'fd70:6f72:74f3::/64'],
@@ -94,6 +97,14 @@ export const clusterSetDefaults = {
 } as const satisfies ReadonlyDeep<ClusterSetSpec>;
 
 type ReadonlyDeep<T> = { readonly [K in keyof T]: ReadonlyDeep<T[K]> };
+
+/**
+ * Open: an export limits imports alone. Audit: calls that no export allows are counted. Exported: they are refused. From the
+ * least strict to the strictest.
+ */
+export const accessModes = ['Open', 'Audit', 'Exported'] as const;
+
+export type AccessMode = (typeof accessModes)[number];
 
 export type PortPolicy = 'union' | 'intersection';
 

@@ -37,6 +37,8 @@ export interface ClusterSpec {
   gatewayRanges?: string[];
   /** Addresses that its endpoints and services may have; any if empty. */
   allowedRanges?: string[];
+  /** Addresses that its packets have when they reach other clusters: those of Pods, and of nodes where it masquerades. */
+  sourceRanges?: string[] | null;
   /** Where this cluster takes the IPs of its imports from, instead of what the set says. */
   clusterSetIP?: Exclude<ClusterSetIpPolicy, 'none'>;
   /** Takes the cluster out of new connections everywhere, while those that are open go on. */

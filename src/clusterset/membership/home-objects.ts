@@ -18,6 +18,7 @@ import {
   writeVerbs,
 } from '../../kube/objects/rbac.ts';
 import { clusterIdProperty, clusterSetProperty } from '../kinds/cluster-property.ts';
+import { homeAccessName } from '../rules/access/home-access.ts';
 import { clusterSetDnsName } from '../rules/clusterset-dns.ts';
 import { gatewayName } from '../rules/networks/gateway-report.ts';
 import { membershipSecretName, verdictsName } from './membership.ts';
@@ -113,6 +114,8 @@ const systemRules: PolicyRule[] = [
   { apiGroups: [''], resources: ['configmaps'], resourceNames: [clusterSetDnsName], verbs: ['list', 'watch'] },
   // This cluster's gateways and the roots of its trust domain, which it reports.
   { apiGroups: [''], resources: ['configmaps'], resourceNames: [gatewayName], verbs: [...readVerbs] },
+  // What the cluster's own admin says about access.
+  { apiGroups: [''], resources: ['configmaps'], resourceNames: [homeAccessName], verbs: [...readVerbs] },
   // External services: copies of the broker's, their status and that of peers' services which lose a name to them.
   { apiGroups: [own], resources: ['meshexternalservices', 'hostnamegenerators'], verbs: all },
   {

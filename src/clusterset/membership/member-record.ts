@@ -16,6 +16,8 @@ export interface MemberRecord {
   readonly network?: string;
   readonly podRanges: readonly string[];
   readonly serviceRanges: readonly string[];
+  /** Of its packets, as other clusters see them; absent if it named none. */
+  readonly sourceRanges?: readonly string[];
 }
 
 export function memberRecord(namespace: string, record: MemberRecord): Manifest<ConfigMap> {
@@ -27,6 +29,7 @@ export function memberRecord(namespace: string, record: MemberRecord): Manifest<
     ...(record.network ? { network: record.network } : {}),
     'pod-ranges': record.podRanges.join(','),
     'service-ranges': record.serviceRanges.join(','),
+    ...(record.sourceRanges?.length ? { 'source-ranges': record.sourceRanges.join(',') } : {}),
   };
   return manifest(configMapType, { name: memberRecordName, namespace }, { data }) as Manifest<ConfigMap>;
 }
@@ -40,6 +43,7 @@ export function readMemberRecord({ data = {} }: ConfigMap): MemberRecord {
     ...(data['network'] ? { network: data['network'] } : {}),
     podRanges: listOf(data['pod-ranges']),
     serviceRanges: listOf(data['service-ranges']),
+    ...(data['source-ranges'] ? { sourceRanges: listOf(data['source-ranges']) } : {}),
   };
 }
 

@@ -5,6 +5,7 @@ import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts'
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type ClusterSetDns, clusterSetDefaults } from '../kinds/cluster-set.ts';
+import { accessData, openAccess, type SetAccess } from './access/set-access.ts';
 import { localityData, type SetLocality, unknownLocality } from './locality.ts';
 import { networksData, oneNetwork, type SetNetworks } from './networks/networks.ts';
 import { groundData, type SetGround } from './set-ground.ts';
@@ -21,14 +22,14 @@ export function dnsOptionsOf(dns: ClusterSetDns | undefined): DnsOptions {
 export interface DnsOptionsPlace {
   readonly locality?: SetLocality;
   readonly networks?: SetNetworks;
+  readonly access?: SetAccess;
   readonly ground?: SetGround;
   readonly namespace?: string;
 }
 
-export function dnsOptionsManifest(
-  options: DnsOptions,
-  { locality = unknownLocality, networks = oneNetwork, ground, namespace = systemNamespace }: DnsOptionsPlace = {},
-) {
+export function dnsOptionsManifest(options: DnsOptions, place: DnsOptionsPlace = {}) {
+  const { locality = unknownLocality, networks = oneNetwork, access = openAccess, ground } = place;
+  const { namespace = systemNamespace } = place;
   const { zone, ttlSeconds, clusterNames } = options;
   const data = {
     zone,
@@ -36,6 +37,7 @@ export function dnsOptionsManifest(
     clusterNames,
     ...localityData(locality),
     ...networksData(networks),
+    ...accessData(access),
     ...(ground && groundData(ground)),
   };
   return manifest(configMapType, { name: clusterSetDnsName, namespace }, { data }) as Manifest<ConfigMap>;

@@ -2,6 +2,7 @@
 
 import { type IpFamily, type IpRange, parseRange } from '../../base/net/ip.ts';
 import {
+  type AccessMode,
   type ClusterSet,
   type ClusterSetIpPolicy,
   clusterSetDefaults,
@@ -10,6 +11,7 @@ import {
   type StalenessPolicy,
 } from '../kinds/cluster-set.ts';
 import type { ChoiceSpec } from '../kinds/service-import-policy.ts';
+import { parseAccessMode } from './access/mode.ts';
 import { type DnsOptions, dnsOptionsOf } from './clusterset-dns.ts';
 import { renewalGapMs } from './leases/heartbeat-rate.ts';
 import type { LeaseTimes } from './leases/lease-judge.ts';
@@ -22,6 +24,7 @@ export interface SetPolicy {
   readonly clusterSetIps: ClusterSetIpPolicy;
   readonly staleness: StalenessPolicy;
   readonly locality: LocalityPreference;
+  readonly access: AccessMode;
   /** For imports that no policy of their cluster selects. */
   readonly choice: ChoiceSpec;
   readonly lease: LeaseTimes & { readonly renewMs: number };
@@ -50,6 +53,8 @@ export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
     clusterSetIps: spec.clusterSetIP,
     staleness: spec.staleness,
     locality: spec.locality,
+    // One of a later release is the strictest that is known here.
+    access: parseAccessMode(spec.access) ?? 'Exported',
     choice: set?.spec?.choice ?? {},
     lease: {
       leaseMs,

@@ -9,10 +9,11 @@ import {
   clusterSetProperty,
 } from '../../clusterset/kinds/cluster-property.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { accessOf } from '../../clusterset/rules/exports/export-access.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
-import { accessOf } from '../gateways/access.ts';
+
 import { gatewayResources, shardResource } from '../gateways/gateway.ts';
 import { gatewayIdentity, memberDomain, nodeIdentity, shardOf } from '../gateways/names.ts';
 import { nearHealthResources } from '../gateways/near-health.ts';

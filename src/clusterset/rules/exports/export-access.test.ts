@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { ServiceExport } from '../../clusterset/kinds/service-export.ts';
-import { accessOf } from './access.ts';
+import type { ServiceExport } from '../../kinds/service-export.ts';
+import { accessOf } from './export-access.ts';
 
 function exportWith(
   ready: string | undefined,

@@ -1,9 +1,9 @@
 // Which clusters may call an exported service from outside, as the exporting home has it: the limit of the export itself,
 // once the export is accepted. Pure.
 
-import type { ServiceExport } from '../../clusterset/kinds/service-export.ts';
-import { exportedReasons } from '../../clusterset/rules/export-conditions.ts';
-import { readExportRequest } from '../../clusterset/rules/export-request.ts';
+import type { ServiceExport } from '../../kinds/service-export.ts';
+import { exportedReasons } from '../export-conditions.ts';
+import { readExportRequest } from '../export-request.ts';
 
 export interface ExportAccess {
   /** Ids of the clusters that may call it; undefined is all. */

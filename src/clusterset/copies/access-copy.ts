@@ -1,0 +1,69 @@
+// Who may call into this cluster, as this agent sees it: the ClusterSet's mode and the members' source ranges from the broker,
+// and what its own admin wrote at home.
+
+import type { Log } from '../../base/log.ts';
+import type { World } from '../../base/world.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { createInformer, type Informer } from '../../kube/controller/informer.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { homeAccessName, readHomeAccess } from '../rules/access/home-access.ts';
+import { openAccess, readAccess, type SetAccess, setAccessOf } from '../rules/access/set-access.ts';
+import type { Members } from './members.ts';
+import type { PolicyCopy } from './policy-copy.ts';
+
+export interface AccessCopyOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly home: Client;
+  readonly systemNamespace: string;
+  readonly members: Members;
+  readonly policy: PolicyCopy;
+  /** This cluster. */
+  readonly clusterId: string;
+  readonly onChange: () => void;
+}
+
+export class AccessCopy {
+  readonly #options: AccessCopyOptions;
+  readonly #given: Informer<ConfigMap>;
+  #joinedPodRanges: readonly string[] = [];
+
+  constructor(options: AccessCopyOptions) {
+    this.#options = options;
+    const { home: client, world, log, systemNamespace: namespace } = options;
+    const fieldSelector = `metadata.name=${homeAccessName}`;
+    this.#given = createInformer<ConfigMap>({ client, world, log, type: configMapType, namespace, fieldSelector });
+    this.#given.on((_key, next) => {
+      for (const problem of readHomeAccess(next).problems) log.warn('access', { problem });
+      options.onChange();
+    });
+  }
+
+  start(): void {
+    this.#given.start();
+  }
+
+  stop(): void {
+    this.#given.stop();
+  }
+
+  setJoinedPodRanges(ranges: readonly string[]): void {
+    if (ranges.join() === this.#joinedPodRanges.join()) return;
+    this.#joinedPodRanges = ranges;
+    this.#options.onChange();
+  }
+
+  /** `written` is what data planes have now: it holds while this home's own setting cannot be read. */
+  read(written: ConfigMap | undefined): SetAccess {
+    const { members, policy, clusterId: self, systemNamespace } = this.#options;
+    const given = this.#given.get(`${systemNamespace}/${homeAccessName}`);
+    const before = readAccess(written) ?? openAccess;
+    return setAccessOf({
+      mode: policy.current.access,
+      home: this.#given.hasSynced ? readHomeAccess(given) : { ...before, problems: [] },
+      members: [...members.clusters.values()],
+      self,
+      joinedPodRanges: this.#joinedPodRanges.length > 0 ? this.#joinedPodRanges : before.podRanges,
+    });
+  }
+}
