@@ -6,9 +6,9 @@ import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import type { MemberFollower } from '../members/follower.ts';
 import { homeAccessName, readHomeAccess } from '../rules/access/home-access.ts';
 import { openAccess, readAccess, type SetAccess, setAccessOf } from '../rules/access/set-access.ts';
-import type { Members } from './members.ts';
 import type { PolicyCopy } from './policy-copy.ts';
 
 export interface AccessCopyOptions {
@@ -16,7 +16,7 @@ export interface AccessCopyOptions {
   readonly log: Log;
   readonly home: Client;
   readonly systemNamespace: string;
-  readonly members: Members;
+  readonly members: MemberFollower;
   readonly policy: PolicyCopy;
   /** This cluster. */
   readonly clusterId: string;
