@@ -42,12 +42,16 @@ const appsType = (kind: string, plural: string): ResourceType => ({
   isNamespaced: true,
 });
 export const deploymentType: ResourceType = appsType('Deployment', 'deployments');
-/** An embedded home stores Deployments too, but knows no nodes. */
-export const daemonSetType: ResourceType = appsType('DaemonSet', 'daemonsets');
 const workloadTypes = {
   Deployment: deploymentType,
-  DaemonSet: daemonSetType,
+  DaemonSet: appsType('DaemonSet', 'daemonsets'),
 };
+
+/** Whether objects of the kind make Pods. */
+export function isWorkload({ group, kind }: ResourceType): boolean {
+  return group === 'apps' && Object.hasOwn(workloadTypes, kind);
+}
+
 const budgetType: ResourceType = {
   group: 'policy',
   version: 'v1',

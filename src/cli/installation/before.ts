@@ -3,10 +3,11 @@
 
 import { errorText } from '../../base/log.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
+import { isWorkload } from '../../install/workload.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { apply, mergeInto } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { isServed } from '../../kube/client/discovery.ts';
+import { isEmbedded, isServed } from '../../kube/client/discovery.ts';
 import { ticketAccount } from '../../kube/objects/admin-ticket.ts';
 import { isForbidden } from '../../kube/objects/api-error.ts';
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
@@ -35,6 +36,7 @@ export async function checkBefore(
 ): Promise<string[]> {
   const { objects, obsolete } = request;
   await refuseOldVersion(client);
+  await refuseWithoutPods(client, objects);
   await refuseUnservedKinds(client, objects);
   const written = [...typesOf(objects), definitionReview];
   await refuseMissingRights(client, 'installing', [
@@ -66,6 +68,12 @@ async function refuseOldVersion(client: Client): Promise<void> {
   }
 }
 
+async function refuseWithoutPods(client: Client, objects: readonly Manifest[]): Promise<void> {
+  const workload = objects.find(({ type }) => isWorkload(type));
+  if (workload === undefined || !(await isEmbedded(client))) return;
+  throw new CommandError('refused', `this home does not run ${workload.type.plural}: ${runsOutside}`);
+}
+
 async function refuseUnservedKinds(client: Client, objects: readonly Manifest[]): Promise<void> {
   for (const type of typesOf(objects)) {
     if (type.group === '' || (await isServed(client, type))) continue;
@@ -73,10 +81,13 @@ async function refuseUnservedKinds(client: Client, objects: readonly Manifest[])
   }
 }
 
+const runsOutside =
+  'it stores Pods and does not run them; give --rights-only and run the parts outside, or install on a Kubernetes';
+
 function whatToDo({ kind }: ResourceType): string {
   return kind === 'ServiceMonitor'
     ? 'install the definitions of the Prometheus operator first, or leave serviceMonitor out'
-    : 'it stores Pods and does not run them; give --rights-only and run the parts outside, or install on a Kubernetes';
+    : runsOutside;
 }
 
 export interface NeededRight {

@@ -1,9 +1,9 @@
 // Installation as part of `portolan join`: installs the parts on request, and prints the next step otherwise.
 
-import { daemonSetType, deploymentType } from '../../install/workload.ts';
+import { deploymentType } from '../../install/workload.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { isServed } from '../../kube/client/discovery.ts';
+import { isEmbedded } from '../../kube/client/discovery.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { usageError } from '../exit-codes.ts';
 import type { ClusterSetDeps } from '../with-home.ts';
@@ -35,8 +35,7 @@ export async function checkInstallation(
 }
 
 export async function nextStep(client: Client): Promise<string> {
-  const isKubernetes = await isServed(client, daemonSetType).catch(() => false);
-  if (!isKubernetes) return 'next: portolan agent, unless one is running';
+  if (await isEmbedded(client).catch(() => true)) return 'next: portolan agent, unless one is running';
   const agent = { namespace: systemNamespace, name: 'portolan-agent' };
   // A user who may join need not be allowed to read Deployments.
   const isInstalled = (await getOrUndefined(client, deploymentType, agent).catch(() => undefined)) !== undefined;

@@ -7,10 +7,10 @@ import { isSameJson } from '../../base/json.ts';
 import type { Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { isEmbedded } from '../../kube/client/discovery.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
-import { isEmbeddedHome } from '../../kube/objects/ours.ts';
 import { partAnnotations, partLabel, partRenewMs, partState } from '../../kube/objects/part-lease.ts';
 
 export interface CarriersOptions {
@@ -89,8 +89,7 @@ export class Carriers {
 
   async #askHome(): Promise<void> {
     try {
-      const version = await this.#options.home.getPath<{ gitVersion?: unknown } | null>('/version');
-      this.#routesServices = !isEmbeddedHome(version ?? {});
+      this.#routesServices = !(await isEmbedded(this.#options.home));
     } catch (error) {
       if (this.#isStopped) return;
       // A home that refuses to say is not an embedded one.

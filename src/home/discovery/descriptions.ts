@@ -2,6 +2,9 @@
 
 const ofMessages: Readonly<Record<string, string>> = {
   'apps.v1.Deployment': 'A wish for so many Pods of one template. It is stored here; nothing runs it.',
+  'apps.v1.DaemonSet': 'A wish for a Pod of one template on every node. It is stored here; nothing runs it.',
+  'networking.v1.NetworkPolicy': 'Which traffic Pods take and send. It is stored here; nothing enforces it.',
+  'policy.v1.PodDisruptionBudget': 'How many Pods may be away at once. It is stored here; nothing enforces it.',
   'apps.v1.StatefulSet':
     'A wish for Pods of one template, each with a name that lasts. It is stored here; nothing runs it.',
   'authentication.v1.SelfSubjectReview': 'Answers who the server thinks you are.',

@@ -61,6 +61,8 @@ describe('openapi: the index', () => {
       'apis/coordination.k8s.io/v1',
       'apis/discovery.k8s.io/v1',
       'apis/events.k8s.io/v1',
+      'apis/networking.k8s.io/v1',
+      'apis/policy/v1',
       'apis/portolan.dev/v1alpha1',
     ]);
     expect(paths['apis/apps/v1'].serverRelativeURL).toMatch(/^\/openapi\/v3\/apis\/apps\/v1\?hash=[0-9A-F]{32}$/);

@@ -93,3 +93,8 @@ function behaviourOf<T extends KubernetesObject>(facts: BuiltinKind<T>, message:
     ...ownBehaviour,
   };
 }
+
+/** For the writer of an object whose kind is kept for the tools that bring it. */
+export function storedOnly(kind: string, verb: 'runs' | 'enforces'): string {
+  return `this home stores the ${kind}; nothing here ${verb} it`;
+}

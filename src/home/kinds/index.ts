@@ -9,12 +9,13 @@ import { leaseKind } from './lease.ts';
 import { namespaceKind } from './namespace.ts';
 import { nodeKind } from './node.ts';
 import { podKind } from './pod.ts';
+import { networkPolicyKind, podDisruptionBudgetKind } from './policies.ts';
 import { createRbacKinds } from './rbac.ts';
 import { resourceQuotaKind } from './resource-quota.ts';
 import { createReviewKinds } from './reviews.ts';
 import { createServiceKind, type ServiceKindOptions } from './service.ts';
 import { createServiceAccountKind } from './service-account.ts';
-import { deploymentKind, statefulSetKind } from './workload.ts';
+import { daemonSetKind, deploymentKind, statefulSetKind } from './workload.ts';
 
 export interface BuiltinKindsOptions extends ServiceKindOptions {
   /** RBAC, reviews, ServiceAccount, CustomResourceDefinition. */
@@ -36,6 +37,9 @@ export function builtinKinds(options: BuiltinKindsOptions): Kind[] {
     resourceQuotaKind,
     deploymentKind,
     statefulSetKind,
+    daemonSetKind,
+    networkPolicyKind,
+    podDisruptionBudgetKind,
     ...(options.extra ?? []),
   ];
 }

@@ -1,4 +1,4 @@
-// The Deployment and StatefulSet kinds: stored, not run.
+// The Deployment, StatefulSet and DaemonSet kinds: stored, not run.
 
 import { isSameJson } from '../../base/json.ts';
 import { checkLabels, checkNotNegative, checkOneOf, checkUnchanged } from '../../kube/objects/checks.ts';
@@ -13,7 +13,7 @@ import type { KubernetesObject, ResourceType } from '../../kube/objects/object.t
 import type { PodTemplate } from '../../kube/objects/pod.ts';
 import { column, formatSelector, nameColumn, wideColumn } from '../model/columns.ts';
 import type { Kind, ScaleFields } from '../model/kind.ts';
-import { builtinKind } from './builtin.ts';
+import { builtinKind, storedOnly } from './builtin.ts';
 import { applyPodSpecDefaults, checkPodSpec } from './rules/pod-rules.ts';
 
 const deploymentType: ResourceType = {
@@ -24,6 +24,7 @@ const deploymentType: ResourceType = {
   isNamespaced: true,
 };
 
+const daemonSetType: ResourceType = { ...deploymentType, plural: 'daemonsets', kind: 'DaemonSet' };
 const statefulSetType: ResourceType = { ...deploymentType, plural: 'statefulsets', kind: 'StatefulSet' };
 
 const scaleFields: ScaleFields = {
@@ -70,6 +71,25 @@ export const statefulSetKind: Kind = builtinKind<StatefulSet>({
   validate: validateStatefulSet,
 });
 
+export const daemonSetKind: Kind = builtinKind<DaemonSet>({
+  ...daemonSetType,
+  hasGeneration: true,
+  shortNames: ['ds'],
+  categories: ['all'],
+  columns: [
+    nameColumn,
+    column<DaemonSet>('Desired', ({ status }) => status?.desiredNumberScheduled ?? 0, 'integer'),
+    column<DaemonSet>('Current', ({ status }) => status?.currentNumberScheduled ?? 0, 'integer'),
+    column<DaemonSet>('Ready', ({ status }) => status?.numberReady ?? 0, 'integer'),
+    wideColumn<DaemonSet>('Containers', ({ spec }) => containersOf(spec?.template, 'name')),
+    wideColumn<DaemonSet>('Images', ({ spec }) => containersOf(spec?.template, 'image')),
+    wideColumn<DaemonSet>('Selector', ({ spec }) => formatSelector(spec?.selector)),
+  ],
+  applyDefaults: applyDaemonSetDefaults,
+  validate: validateDaemonSet,
+  behaviour: { warnings: () => [storedOnly('DaemonSet', 'runs')] },
+});
+
 function formatReady({ spec, status }: Deployment | StatefulSet): string {
   return `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`;
 }
@@ -112,6 +132,36 @@ export interface StatefulSet extends KubernetesObject {
   status?: WorkloadStatus;
 }
 
+interface DaemonSet extends KubernetesObject {
+  spec?: Omit<WorkloadSpec, 'replicas'> & {
+    updateStrategy?: {
+      type?: string;
+      rollingUpdate?: { maxUnavailable?: number | string; maxSurge?: number | string };
+    };
+  };
+  status?: { desiredNumberScheduled?: number; currentNumberScheduled?: number; numberReady?: number };
+}
+
+function applyDaemonSetDefaults({ spec }: DaemonSet): void {
+  if (spec === undefined) return;
+  applyTemplateDefaults(spec);
+  const strategy = (spec.updateStrategy ??= {});
+  strategy.type ??= 'RollingUpdate';
+  if (strategy.type !== 'RollingUpdate') return;
+  strategy.rollingUpdate ??= {};
+  strategy.rollingUpdate.maxUnavailable ??= 1;
+  strategy.rollingUpdate.maxSurge ??= 0;
+}
+
+function validateDaemonSet(daemonSet: DaemonSet, previous: DaemonSet | undefined): FieldError[] {
+  const errors: FieldError[] = [];
+  const spec = daemonSet.spec ?? {};
+  checkWorkload(errors, spec, 'daemonset');
+  checkOneOf(errors, 'spec.updateStrategy.type', spec.updateStrategy?.type, ['OnDelete', 'RollingUpdate']);
+  if (previous !== undefined) checkUnchanged(errors, 'spec.selector', spec.selector, previous.spec?.selector);
+  return errors;
+}
+
 export function applyDeploymentDefaults({ spec }: Deployment): void {
   if (spec === undefined) return;
   applyWorkloadDefaults(spec);
@@ -140,6 +190,10 @@ export function applyStatefulSetDefaults({ spec }: StatefulSet): void {
 
 function applyWorkloadDefaults(spec: WorkloadSpec): void {
   spec.replicas ??= 1;
+  applyTemplateDefaults(spec);
+}
+
+function applyTemplateDefaults(spec: WorkloadSpec): void {
   spec.revisionHistoryLimit ??= 10;
   if (spec.template?.spec !== undefined) applyPodSpecDefaults(spec.template.spec);
 }

@@ -84,6 +84,8 @@ const groups: ReadonlySet<string> = new Set([
   'coordination.k8s.io',
   'discovery.k8s.io',
   'events.k8s.io',
+  'networking.k8s.io',
+  'policy',
   'rbac.authorization.k8s.io',
 ]);
 

@@ -16,7 +16,7 @@ const read = ['get', 'list', 'watch'];
 const write = ['create', 'delete', 'deletecollection', 'patch', 'update'];
 const group = 'rbac.authorization.k8s.io';
 const mcs = 'multicluster.x-k8s.io';
-const scaled = ['deployments', 'deployments/scale', 'statefulsets', 'statefulsets/scale'];
+const workloads = ['deployments', 'deployments/scale', 'statefulsets', 'statefulsets/scale', 'daemonsets'];
 const labels = { 'kubernetes.io/bootstrapping': 'rbac-defaults' };
 
 export const bootstrapRoles: readonly BootstrapRole[] = [
@@ -46,7 +46,9 @@ export const bootstrapRoles: readonly BootstrapRole[] = [
       { verbs: read, apiGroups: [''], resources: ['secrets'] },
       { verbs: ['impersonate'], apiGroups: [''], resources: ['serviceaccounts'] },
       { verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] },
-      { verbs: write, apiGroups: ['apps'], resources: scaled },
+      { verbs: write, apiGroups: ['apps'], resources: workloads },
+      { verbs: write, apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'] },
+      { verbs: write, apiGroups: ['policy'], resources: ['poddisruptionbudgets'] },
       { verbs: [...read, ...write], apiGroups: ['coordination.k8s.io'], resources: ['leases'] },
       // Exporting is a service owner's decision; imports are written by controllers alone.
       { verbs: write, apiGroups: [mcs], resources: ['serviceexports'] },
@@ -61,7 +63,9 @@ export const bootstrapRoles: readonly BootstrapRole[] = [
         apiGroups: [''],
         resources: ['configmaps', 'events', 'namespaces', 'pods', 'pods/status', 'serviceaccounts', 'services'],
       },
-      { verbs: read, apiGroups: ['apps'], resources: scaled },
+      { verbs: read, apiGroups: ['apps'], resources: workloads },
+      { verbs: read, apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'] },
+      { verbs: read, apiGroups: ['policy'], resources: ['poddisruptionbudgets'] },
       { verbs: read, apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'] },
       { verbs: read, apiGroups: ['events.k8s.io'], resources: ['events'] },
       { verbs: read, apiGroups: [mcs], resources: ['serviceexports', 'serviceimports'] },

@@ -3,6 +3,7 @@
 
 import { ApiError } from '../objects/api-error.ts';
 import type { ResourceType } from '../objects/object.ts';
+import { isEmbeddedHome } from '../objects/ours.ts';
 import type { Client } from './client.ts';
 import { groupVersionPath } from './paths.ts';
 
@@ -14,6 +15,11 @@ interface ResourceList {
 interface GroupList {
   readonly kind?: string;
   readonly groups?: readonly { readonly name: string; readonly versions?: readonly { readonly version: string }[] }[];
+}
+
+/** Whether the home is our own API server, which stores Pods and runs none. Throws when it could not be asked. */
+export async function isEmbedded(client: Client): Promise<boolean> {
+  return isEmbeddedHome((await client.getPath<{ gitVersion?: unknown } | null>('/version')) ?? {});
 }
 
 /** Throws when the home could not be asked or did not answer as discovery does. */
