@@ -7,7 +7,7 @@ import { dial } from '../src/base/grpc/transport-client.ts';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { createClient } from '../src/kube/client/client.ts';
-import { startHome } from '../src/main/home.ts';
+import { startHome } from '../src/main/home/part.ts';
 import { ConsumerLink } from '../src/peering/consumer/consumer-link.ts';
 import { PeerServiceStore } from '../src/peering/consumer/peer-service-store.ts';
 import { peerDefaults } from '../src/peering/kinds/peer.ts';

@@ -22,7 +22,7 @@ import type { LogStore } from '../src/home/store/log-store.ts';
 import { MemoryDisk, MemoryJournal } from '../src/home/store/memory-journal.ts';
 import { type Client, createClient } from '../src/kube/client/client.ts';
 import type { AnyObject } from '../src/kube/objects/object.ts';
-import { kindRules } from '../src/main/kind-rules.ts';
+import { kindRules } from '../src/main/home/kind-rules.ts';
 import { isJoinToken } from '../src/main/snapshot/void-tokens.ts';
 import type { HttpHandler } from './virtual-network.ts';
 import { Simulation, type VirtualWorld, type VirtualWorldOptions } from './virtual-world.ts';

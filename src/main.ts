@@ -51,14 +51,14 @@ const loaders: readonly Loader[] = [
     adds: ['up'],
     load: async () =>
       (await import('./cli/roles/up.ts')).addUpCommand(program, async (flags) =>
-        (await import('./main/up/up.ts')).runUp(flags),
+        (await import('./main/up/process.ts')).runUp(flags),
       ),
   },
   {
     adds: ['api'],
     load: async () =>
       (await import('./cli/roles/api.ts')).addApiCommand(program, {
-        run: async (flags) => (await import('./main/home-process.ts')).runApi(flags),
+        run: async (flags) => (await import('./main/home/process.ts')).runApi(flags),
         rotate: async (...rotation) => (await import('./main/rotation/rotate-ca.ts')).rotateCa(...rotation),
       }),
   },
@@ -66,14 +66,14 @@ const loaders: readonly Loader[] = [
     adds: ['agent'],
     load: async () =>
       (await import('./cli/roles/agent.ts')).addAgentCommand(program, async (flags) =>
-        (await import('./main/agent-process.ts')).runAgent(flags),
+        (await import('./main/agent/process.ts')).runAgent(flags),
       ),
   },
   {
     adds: ['dns'],
     load: async () =>
       (await import('./cli/roles/dns.ts')).addDnsCommand(program, async (flags) =>
-        (await import('./main/dns-process.ts')).runDns(flags),
+        (await import('./main/dns/process.ts')).runDns(flags),
       ),
   },
   {
@@ -84,7 +84,7 @@ const loaders: readonly Loader[] = [
     adds: ['peering'],
     load: async () =>
       (await import('./cli/roles/peering.ts')).addPeeringCommand(program, async (flags) =>
-        (await import('./main/peering/peering-process.ts')).runPeering(flags),
+        (await import('./main/peering/process.ts')).runPeering(flags),
       ),
   },
   {
@@ -95,7 +95,7 @@ const loaders: readonly Loader[] = [
     adds: ['xds'],
     load: async (deps) => {
       const xds = (await import('./cli/roles/xds.ts')).addXdsCommand(program, async (flags) =>
-        (await import('./main/xds-process.ts')).runXds(flags),
+        (await import('./main/xds/process.ts')).runXds(flags),
       );
       (await import('./cli/xds/status.ts')).addXdsStatusCommand(xds, deps);
       (await import('./cli/xds/bootstrap.ts')).addBootstrapCommand(xds, deps);
@@ -106,7 +106,7 @@ const loaders: readonly Loader[] = [
     adds: ['proxy'],
     load: async () =>
       (await import('./cli/roles/proxy.ts')).addProxyCommand(program, async (flags) =>
-        (await import('./main/proxy-process.ts')).runProxy(flags),
+        (await import('./main/proxy/process.ts')).runProxy(flags),
       ),
   },
   {

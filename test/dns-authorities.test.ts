@@ -23,7 +23,7 @@ import type { AnyObject } from '../src/kube/objects/object.ts';
 import { systemNamespace } from '../src/kube/objects/ours.ts';
 import { partAnnotations, partLabel } from '../src/kube/objects/part-lease.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
-import { type Home, startHome } from '../src/main/home.ts';
+import { type Home, startHome } from '../src/main/home/part.ts';
 import { describeWith } from './support/counterparts.ts';
 import { type DnsProcess, type EtcdProcess, startDnsProcess, startEtcd, until } from './support/dns-process.ts';
 

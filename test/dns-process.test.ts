@@ -29,7 +29,7 @@ import { systemNamespace } from '../src/kube/objects/ours.ts';
 import { partAnnotations } from '../src/kube/objects/part-lease.ts';
 import { type Pod, podType } from '../src/kube/objects/pod.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
-import { type Home, startHome } from '../src/main/home.ts';
+import { type Home, startHome } from '../src/main/home/part.ts';
 import { type DnsProcess, startDnsProcess, until } from './support/dns-process.ts';
 import { freePort } from './support/free-port.ts';
 import { runPortolan } from './support/portolan.ts';

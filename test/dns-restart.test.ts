@@ -13,7 +13,7 @@ import { encodeQuestion } from '../src/dns/testing/ask.ts';
 import { createClient } from '../src/kube/client/client.ts';
 import { namespaceType } from '../src/kube/objects/namespace.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
-import { type Home, startHome } from '../src/main/home.ts';
+import { type Home, startHome } from '../src/main/home/part.ts';
 import { type DnsProcess, startDnsProcess } from './support/dns-process.ts';
 import { freePort } from './support/free-port.ts';
 import { portolan, runPortolan } from './support/portolan.ts';

@@ -10,7 +10,7 @@ import { createRealWorld } from '../src/base/real/world.ts';
 import { makeAuthority } from '../src/dns/testing/edge/certs.ts';
 import { askTcp, askUdp } from '../src/dns/testing/edge/client.ts';
 import { EtcdRecords } from '../src/federation/records/etcd-records.ts';
-import { type Home, startHome } from '../src/main/home.ts';
+import { type Home, startHome } from '../src/main/home/part.ts';
 import { describeWith } from './support/counterparts.ts';
 import { type DnsProcess, type EtcdProcess, startDnsProcess, startEtcd, until } from './support/dns-process.ts';
 import { freePort } from './support/free-port.ts';

@@ -27,7 +27,7 @@ import { configMapType } from '../src/kube/objects/config-map.ts';
 import { namespaceType } from '../src/kube/objects/namespace.ts';
 import { systemNamespace } from '../src/kube/objects/ours.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
-import { type Home, startHome } from '../src/main/home.ts';
+import { type Home, startHome } from '../src/main/home/part.ts';
 import { describeWith } from './support/counterparts.ts';
 import { type DnsProcess, startDnsProcess, startEtcd, until } from './support/dns-process.ts';
 import { freePort } from './support/free-port.ts';

@@ -23,7 +23,7 @@ import { type EndpointSlice, endpointSliceType } from '../src/kube/objects/endpo
 import type { AnyObject, ResourceType } from '../src/kube/objects/object.ts';
 import { podType } from '../src/kube/objects/pod.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
-import { type Home, startHome } from '../src/main/home.ts';
+import { type Home, startHome } from '../src/main/home/part.ts';
 
 const configMaps: ResourceType = {
   group: '',

@@ -10,7 +10,7 @@ import { silentLog } from '../src/base/log.ts';
 import { createMetrics } from '../src/base/metrics.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { type ConfigMap, configMapType } from '../src/kube/objects/config-map.ts';
-import { startPeeringRole } from '../src/main/peering/peering.ts';
+import { startPeeringRole } from '../src/main/peering/part.ts';
 import { type Peer, peerType } from '../src/peering/kinds/peer.ts';
 import { meshCardName } from '../src/peering/rules/peer-introduction.ts';
 import { memoryHome, namespace, startMesh } from '../src/peering/testing/edge/memory-home.ts';

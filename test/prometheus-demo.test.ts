@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { askUdp } from '../src/dns/testing/edge/client.ts';
-import type { DemoFile } from '../src/main/demo/demo.ts';
+import type { DemoFile } from '../src/main/demo/part.ts';
 import { describeWith, pathOf } from './support/counterparts.ts';
 import { until } from './support/dns-process.ts';
 import { portolan } from './support/portolan.ts';

@@ -22,8 +22,8 @@ import { type ConfigMap, configMapType } from '../src/kube/objects/config-map.ts
 import { namespaceType } from '../src/kube/objects/namespace.ts';
 import type { AnyObject, ResourceType } from '../src/kube/objects/object.ts';
 import { secretType } from '../src/kube/objects/secret.ts';
-import { type Authority, startAuthority } from '../src/main/authority.ts';
-import { type Home, startHome } from '../src/main/home.ts';
+import { type Authority, startAuthority } from '../src/main/authority/part.ts';
+import { type Home, startHome } from '../src/main/home/part.ts';
 import { describeWith, pathOf } from './support/counterparts.ts';
 import { freePort } from './support/free-port.ts';
 

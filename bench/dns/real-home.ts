@@ -12,7 +12,7 @@ import {
 } from '../../src/kube/objects/endpoint-slice.ts';
 import { namespaceType } from '../../src/kube/objects/namespace.ts';
 import type { AnyObject } from '../../src/kube/objects/object.ts';
-import { startHome } from '../../src/main/home.ts';
+import { startHome } from '../../src/main/home/part.ts';
 import { inFlight } from '../api/load.ts';
 
 const clusters = ['east', 'west', 'south'];

@@ -9,7 +9,7 @@ import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts'
 import { parseJoinToken } from '../../src/clusterset/membership/join-token.ts';
 import { type Client, createClient } from '../../src/kube/client/client.ts';
 import { namespaceType } from '../../src/kube/objects/namespace.ts';
-import { type Home, startHome } from '../../src/main/home.ts';
+import { type Home, startHome } from '../../src/main/home/part.ts';
 import { type Broker, clusterset, host, pause, world } from './broker.ts';
 
 const portolan = fileURLToPath(new URL('../../bin/portolan', import.meta.url));

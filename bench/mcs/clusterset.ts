@@ -16,7 +16,7 @@ import { endpointSliceType, sourceClusterLabel } from '../../src/kube/objects/en
 import { namespaceType } from '../../src/kube/objects/namespace.ts';
 import type { ResourceType } from '../../src/kube/objects/object.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
-import { type Home, startHome } from '../../src/main/home.ts';
+import { type Home, startHome } from '../../src/main/home/part.ts';
 
 export const set = 'prod';
 export const world = createRealWorld();

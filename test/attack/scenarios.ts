@@ -44,7 +44,7 @@ const scenarios: readonly (readonly [attempt: string, test: string, title: strin
   ],
   [
     'a client key of an external service, from the sidecar of a node that does not use it',
-    'src/main/xds-client-keys.test.ts',
+    'src/main/xds/client-keys.test.ts',
     'client keys: used by an account -> sent to sidecars of nodes that run it, to no other; later Pods bring it, gone ones take it',
   ],
   [

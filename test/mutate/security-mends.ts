@@ -433,7 +433,7 @@ export const mends: readonly Mend[] = [
     became: 'if (special === null) return',
   },
   {
-    test: 'src/main/peering/peering.test.ts',
+    test: 'src/main/peering/part.test.ts',
     title:
       'peering role: a peer names the address that our API has inside the cluster as its ingress -> refused, without a flag',
     file: 'src/main/ground/own-ground.ts',
@@ -441,7 +441,7 @@ export const mends: readonly Mend[] = [
     became: "apiAddresses = (next?.spec?.clusterIPs ?? []).filter((ip) => ip === 'None');",
   },
   {
-    test: 'src/main/xds-client-keys.test.ts',
+    test: 'src/main/xds/client-keys.test.ts',
     title:
       'client keys: used by an account -> sent to sidecars of nodes that run it, to no other; later Pods bring it, gone ones take it',
     file: 'src/xds/sources/node-workloads.ts',
@@ -582,14 +582,14 @@ export const mends: readonly Mend[] = [
     became: 'const free = this.#max;',
   },
   {
-    test: 'src/main/xds-identity.test.ts',
+    test: 'src/main/xds/identity.test.ts',
     title: 'proxy keys: a peering stream with the key of a sidecar or of a workload -> Unauthenticated at every peer',
     file: 'src/peering/kinds/proxy-identity.ts',
     was: 'return parseSpiffeId(identity)?.path.startsWith(proxyPath) === true;',
     became: 'return parseSpiffeId(identity)?.path === proxyPath;',
   },
   {
-    test: 'src/main/xds-identity.test.ts',
+    test: 'src/main/xds/identity.test.ts',
     title:
       'proxy keys: a program on the local socket -> refused as a sidecar or ingress, and no secret as a gRPC client',
     file: 'src/xds/identity/proxy-identity.ts',
@@ -597,7 +597,7 @@ export const mends: readonly Mend[] = [
     became: 'if (identity === undefined && claimed.role === undefined)',
   },
   {
-    test: 'src/main/xds-identity.test.ts',
+    test: 'src/main/xds/identity.test.ts',
     title:
       'proxy keys: a sidecar -> a certificate of its own for calls, which is neither that of the mesh nor of another sidecar',
     file: 'src/xds/sources/peers.ts',
@@ -605,7 +605,7 @@ export const mends: readonly Mend[] = [
     became: "certificates.of(proxyIdentity(domain, { ...proxy, name: 'all' }), authority)",
   },
   {
-    test: 'src/main/xds-status.test.ts',
+    test: 'src/main/xds/status.test.ts',
     title:
       'xds: a client of the local socket refuses a resource -> shown in status, and no condition says so; nor does it spoil a proxy of that name',
     file: 'src/xds/server/proxies.ts',
@@ -613,7 +613,7 @@ export const mends: readonly Mend[] = [
     became: 'isIdentified !== null && refusals.size > 0 && nowMs - leftMs < this.#refusalsKeptMs;',
   },
   {
-    test: 'src/main/xds-status.test.ts',
+    test: 'src/main/xds/status.test.ts',
     title:
       'xds: a proxy that refused something leaves -> its refusal counts until it may be back, then the condition is taken back',
     file: 'src/xds/server/proxies.ts',
@@ -621,28 +621,28 @@ export const mends: readonly Mend[] = [
     became: 'isIdentified && refusals.size > 0 && nowMs - leftMs < Number.MAX_VALUE;',
   },
   {
-    test: 'src/main/xds.test.ts',
+    test: 'src/main/xds/part.test.ts',
     title: 'its certificate ends while it is served -> the stream ends then with Unauthenticated',
     file: 'src/xds/server/proxy-stream.ts',
     was: 'untilEndMs === undefined ? undefined : world.timers.after(',
     became: 'untilEndMs !== -1 ? undefined : world.timers.after(',
   },
   {
-    test: 'src/main/xds.test.ts',
+    test: 'src/main/xds/part.test.ts',
     title: 'no certificate -> Unauthenticated, counted',
     file: 'src/xds/identity/proxy-identity.ts',
     was: "if (leaf === undefined) return refused('no certificate was presented');",
     became: "if (leaf === undefined) return { kind: 'trusted', caller: { identity: undefined } };",
   },
   {
-    test: 'src/main/xds.test.ts',
+    test: 'src/main/xds/part.test.ts',
     title: 'node id %s -> PermissionDenied, counted',
     file: 'src/xds/identity/proxy-identity.ts',
     was: 'if (identity !== undefined && formatNodeId(identity) !== id)',
     became: "if (identity !== undefined && formatNodeId(identity) === '')",
   },
   {
-    test: 'src/main/xds.test.ts',
+    test: 'src/main/xds/part.test.ts',
     title: 'xds: names by the hundred thousand in a few requests -> ResourceExhausted, counted',
     file: 'src/xds/server/proxy-stream.ts',
     was: 'if (this.#opened.session.subscribed > namesMax) {',
@@ -699,7 +699,7 @@ export const mends: readonly Mend[] = [
     became: "          namespace: 'portolan-system',\n",
   },
   {
-    test: 'src/main/agent-rights.test.ts',
+    test: 'src/main/agent/rights.test.ts',
     title: 'agent: its membership and what external services name -> readable; keys of peering and all others -> 403',
     file: 'src/clusterset/membership/home-objects.ts',
     was: '    resourceNames: [membershipSecretName],\n',
@@ -912,7 +912,7 @@ export const mends: readonly Mend[] = [
     became: "withTargets(object, () => ({ kind: 'passthrough' })) };",
   },
   {
-    test: 'src/main/external-secrets.test.ts',
+    test: 'src/main/agent/external-secrets.test.ts',
     title: 'secrets of external services -> in no log, status, explanation or resource but Envoy secrets',
     file: 'src/external/rules/tls-plan.ts',
     was: "problems.push('tls.clientKey: is not the key of clientCert');",

@@ -22,7 +22,7 @@ import { findHome } from '../../src/kube/client/kubeconfig.ts';
 import { namespaceType } from '../../src/kube/objects/namespace.ts';
 import type { AnyObject, ResourceType } from '../../src/kube/objects/object.ts';
 import { systemNamespace } from '../../src/kube/objects/ours.ts';
-import { type Home, startHome } from '../../src/main/home.ts';
+import { type Home, startHome } from '../../src/main/home/part.ts';
 
 const portolan = fileURLToPath(new URL('../../bin/portolan', import.meta.url));
 const world = createRealWorld();

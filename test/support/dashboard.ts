@@ -13,7 +13,7 @@ import { type Client, createClient } from '../../src/kube/client/client.ts';
 import { findHome } from '../../src/kube/client/kubeconfig.ts';
 import { manifest } from '../../src/kube/objects/manifest.ts';
 import { roleBindingType, roleRefOf, roleType, serviceAccountType } from '../../src/kube/objects/rbac.ts';
-import type { DemoFile } from '../../src/main/demo/demo.ts';
+import type { DemoFile } from '../../src/main/demo/part.ts';
 import { pathOf } from './counterparts.ts';
 import { portolan } from './portolan.ts';
 

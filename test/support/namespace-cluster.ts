@@ -20,7 +20,7 @@ import { endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { namespaceType } from '../../src/kube/objects/namespace.ts';
 import type { AnyObject } from '../../src/kube/objects/object.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
-import { startHome } from '../../src/main/home.ts';
+import { startHome } from '../../src/main/home/part.ts';
 
 export interface BrokerTask {
   readonly role: 'broker';

@@ -6,7 +6,7 @@ import { createRealHost } from '../../src/base/real/host.ts';
 import { createRealWorld } from '../../src/base/real/world.ts';
 import { addPeerCommands } from '../../src/cli/peer/index.ts';
 import { addPeeringCommand } from '../../src/cli/roles/peering.ts';
-import { runPeering } from '../../src/main/peering/peering-process.ts';
+import { runPeering } from '../../src/main/peering/process.ts';
 
 const program = new Command('portolan');
 addPeeringCommand(program, runPeering);

@@ -24,8 +24,8 @@ import { type Client, createClient } from '../../src/kube/client/client.ts';
 import { isAlreadyExists, isNotFound } from '../../src/kube/objects/api-error.ts';
 import { type AnyObject, parseApiVersion } from '../../src/kube/objects/object.ts';
 import { systemNamespace } from '../../src/kube/objects/ours.ts';
-import { startHome } from '../../src/main/home.ts';
-import { startResolver } from '../../src/main/resolver.ts';
+import { startResolver } from '../../src/main/dns/part.ts';
+import { startHome } from '../../src/main/home/part.ts';
 
 export interface ProxyNodeTask {
   readonly directory: string;

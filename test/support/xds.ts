@@ -12,7 +12,7 @@ import type { Client } from '../../src/kube/client/client.ts';
 import { type ConfigMap, configMapType } from '../../src/kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { type Secret, secretType } from '../../src/kube/objects/secret.ts';
-import { startXdsRole, type XdsRole, type XdsRoleOptions } from '../../src/main/xds.ts';
+import { startXdsRole, type XdsRole, type XdsRoleOptions } from '../../src/main/xds/part.ts';
 import { authoritySecret } from '../../src/peering/kinds/secrets.ts';
 import { meshCardData, meshCardName } from '../../src/peering/rules/peer-introduction.ts';
 import { type MemoryHome, memoryHome, namespace } from '../../src/peering/testing/edge/memory-home.ts';

@@ -1,5 +1,5 @@
 // `portolan dns`: a cluster's resolver for cluster.local, clusterset.local, stub zones and what lies beyond; a federation's
-// authority; or both in one server. The flags are here; main/dns-process.ts builds the server from them.
+// authority; or both in one server. The flags are here; main/dns/process.ts builds the server from them.
 
 import { type Command, Option } from 'commander';
 import { systemNamespace } from '../../kube/objects/ours.ts';

@@ -1,4 +1,4 @@
-// `portolan xds`: the discovery server for Envoy and gRPC clients without a proxy. The flags are here; main/xds-process.ts
+// `portolan xds`: the discovery server for Envoy and gRPC clients without a proxy. The flags are here; main/xds/process.ts
 // builds the server from them.
 
 import type { Command } from 'commander';

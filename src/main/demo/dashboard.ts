@@ -3,7 +3,7 @@
 import { issueViewerToken } from '../../dashboard/viewer.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { runDashboard } from '../dashboard/part.ts';
-import type { Home } from '../home.ts';
+import type { Home } from '../home/part.ts';
 import type { DemoBroker, DemoDeps, RunningCluster } from './clusterset.ts';
 
 export interface DemoDashboard {

@@ -3,7 +3,7 @@
 
 import { request } from '../../base/real/node-http.ts';
 import { sleep } from '../../base/world.ts';
-import { findOnPath, startUpEnvoy } from '../up-envoy.ts';
+import { findOnPath, startUpEnvoy } from '../up/envoy.ts';
 import type { DemoDeps, RunningCluster } from './clusterset.ts';
 import { type DemoNeighbour, neighbourName } from './neighbour.ts';
 import type { DemoOutside } from './outside.ts';

@@ -7,7 +7,7 @@ import type { MembershipRecord } from '../../clusterset/membership/membership.ts
 import { runBrokerCopies } from '../../external/controllers/broker-copies.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
-import { startExternal } from '../external.ts';
+import { startExternal } from '../agent/external.ts';
 
 interface DemoExternalDeps {
   readonly world: World;

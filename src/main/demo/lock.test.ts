@@ -5,8 +5,8 @@ import { afterAll, expect, test } from 'vitest';
 import { silentLog } from '../../base/log.ts';
 import { Parts } from '../../base/parts.ts';
 import type { DemoDeps } from './clusterset.ts';
-import { startDemo } from './demo.ts';
 import { lockFolder } from './lock.ts';
+import { startDemo } from './part.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'portolan-demo-lock-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));

@@ -7,7 +7,7 @@ import type { DemoFlags } from '../../cli/roles/demo.ts';
 import type { ClusterSetDeps } from '../../cli/with-home.ts';
 import { portolanPath, processLog, untilStopped } from '../process.ts';
 import { sendControl } from './control.ts';
-import { type DemoFile, startDemo } from './demo.ts';
+import { type DemoFile, startDemo } from './part.ts';
 import { screen } from './screen.ts';
 
 export async function runDemo(flags: DemoFlags, deps: ClusterSetDeps): Promise<void> {

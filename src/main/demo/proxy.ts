@@ -4,8 +4,8 @@ import { parseRange } from '../../base/net/ip.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { sleep } from '../../base/world.ts';
 import { emptyViewInput } from '../../proxy/view.ts';
-import { startProxy } from '../proxy.ts';
-import { startProxyAdmin } from '../proxy-admin.ts';
+import { startProxyAdmin } from '../proxy/admin.ts';
+import { startProxy } from '../proxy/part.ts';
 import { addAdmin, type DemoDeps, type RunningCluster } from './clusterset.ts';
 import { demoNamespace, samples } from './samples.ts';
 

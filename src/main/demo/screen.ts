@@ -1,6 +1,6 @@
 // The short screen at the end of the demo's start: what there is, and lines to try that work as printed.
 
-import type { Demo } from './demo.ts';
+import type { Demo } from './part.ts';
 
 export function screen(demo: Demo, options: { readonly directory: string; readonly portolan: string }): string {
   const member = (id: string) => demo.clusters.find(({ cluster }) => cluster.id === id);

@@ -6,7 +6,7 @@ import { parseListen } from '../../cli/roles/options.ts';
 import { issueViewerToken } from '../../dashboard/viewer.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { runDashboard } from '../dashboard/part.ts';
-import type { Home } from '../home.ts';
+import type { Home } from '../home/part.ts';
 
 export interface UpPage {
   /** Signs in by itself. */

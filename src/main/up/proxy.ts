@@ -18,9 +18,9 @@ import { identifyByConntrack } from '../../proxy/connectivity/prober.ts';
 import type { Redirect } from '../../proxy/nft/redirects.ts';
 import { modeProblem, rangesAtHome } from '../../proxy/ranges.ts';
 import { emptyViewInput } from '../../proxy/view.ts';
-import { followEnvoyRedirects } from '../envoy-redirects.ts';
-import { type ProxyRole, startProxy } from '../proxy.ts';
-import { startProxyAdmin } from '../proxy-admin.ts';
+import { startProxyAdmin } from '../proxy/admin.ts';
+import { followEnvoyRedirects } from '../proxy/envoy-redirects.ts';
+import { type ProxyRole, startProxy } from '../proxy/part.ts';
 
 export interface UpProxyOptions {
   readonly world: World;

@@ -3,11 +3,11 @@
 import { errorText } from '../../base/log.ts';
 import { formatHostPort } from '../../base/net/host-port.ts';
 import { findNamesCopy, ownerOf } from '../../catalog/copy/copy-keeper.ts';
-import { startDnsAdmin } from '../dns-admin.ts';
-import { dnsCertificates } from '../dns-certificates.ts';
-import { type Resolver, type ResolverOptions, startResolver } from '../resolver.ts';
-import { staleRemark } from '../stale-zones.ts';
-import { openStubAccess } from '../stub-zones/stub-access.ts';
+import { startDnsAdmin } from '../dns/admin.ts';
+import { dnsCertificates } from '../dns/certificates.ts';
+import { type Resolver, type ResolverOptions, startResolver } from '../dns/part.ts';
+import { staleRemark } from '../dns/stale-zones.ts';
+import { openStubAccess } from '../dns/stub-access.ts';
 import type { MemberPartsOptions } from './options.ts';
 
 export interface UpResolver {

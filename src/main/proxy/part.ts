@@ -1,0 +1,160 @@
+// The parts of a node's proxy: what it knows of the home, the kernel's rules or its own listeners, and its Lease.
+
+import type { Host } from '../../base/host.ts';
+import type { Log } from '../../base/log.ts';
+import type { Metrics } from '../../base/metrics.ts';
+import type { IpRange } from '../../base/net/ip.ts';
+import { Parts } from '../../base/parts.ts';
+import type { World } from '../../base/world.ts';
+import { healthPort } from '../../clusterset/rules/networks/listener-ports.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { keepPartLease, type PartLease } from '../../kube/controller/part-lease.ts';
+import { partAnnotations } from '../../kube/objects/part-lease.ts';
+import { type Redirected, redirectsAnnotation } from '../../kube/objects/reports/data-plane.ts';
+import { attachProxy } from '../../proxy/attach.ts';
+import type { Identify } from '../../proxy/connectivity/prober.ts';
+import { NearSide } from '../../proxy/near-side.ts';
+import { openKernelMode } from '../../proxy/nft/kernel-mode.ts';
+import { registerProxyMetrics } from '../../proxy/nft/metrics.ts';
+import type { Redirect } from '../../proxy/nft/redirects.ts';
+import { nodeAddressesOf } from '../../proxy/node-addresses.ts';
+import { ProxyState } from '../../proxy/state.ts';
+import { Listeners } from '../../proxy/userspace/listeners.ts';
+import { type ViewInput, viewOf } from '../../proxy/view.ts';
+import { ownAddresses } from '../ground/own-names.ts';
+
+export interface ProxyOptions {
+  readonly host: Host;
+  readonly world: World;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly home: Client;
+  readonly mode: 'nftables' | 'userspace';
+  /** Its name; the Lease carries it. */
+  readonly node: string;
+  readonly view: ViewInput;
+  /** Whether the ranges are those of the clusterset, as the home has them, in place of those of the view. */
+  readonly learnsRanges?: boolean;
+  readonly redirects?: readonly Redirect[];
+  /** The connections that it is told to redirect. */
+  readonly redirected?: Redirected;
+  /** The user of the Envoy that redirected connections go to. */
+  readonly envoyUid?: number;
+  /** How often the kernel's rules are compared with the plan; 0 never. */
+  readonly verifyMs: number;
+  readonly leaseRenewMs?: number;
+  /** URL where the node's Envoy answers whether it carries connections to a cluster of another network. */
+  readonly gatewayHealth?: string;
+}
+
+export interface ProxyRole {
+  readonly state: ProxyState;
+  readonly lease: PartLease;
+  /** In nftables mode: replaces the connections that are redirected to a local port. */
+  setRedirects(redirects: readonly Redirect[]): void;
+  /** Resolves when what the home holds is served. */
+  whenServing(): Promise<void>;
+  /** Empty while everything is served. */
+  notReady(): string;
+  status(): object;
+  /** In userspace mode it knows itself which endpoint a connection reached. */
+  readonly identify?: Identify;
+  /** In nftables mode: the differences that were found in the kernel and put right. */
+  verify(): Promise<string[]>;
+  stop(): Promise<void>;
+}
+
+/** So many clusters are named in its Lease. */
+const unreachedMax = 50;
+
+function unreachedAnnotations(clusters: readonly string[]): Record<string, string> {
+  return clusters.length === 0 ? {} : { [partAnnotations.unreached]: clusters.slice(0, unreachedMax).join(',') };
+}
+
+export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
+  const { world, log, home, metrics, node, mode } = options;
+  const parts = new Parts(log);
+  const input = { ...options.view, isUserspace: mode === 'userspace' };
+  const state = new ProxyState(viewOf(input));
+  const serving =
+    mode === 'userspace'
+      ? new Listeners({ world, log, state })
+      : await openKernelMode({
+          ...options,
+          state,
+          table: { ranges: input.ranges, redirectExceptUid: options.envoyUid },
+        });
+  parts.add(mode, () => serving.stop());
+  const useRanges = options.learnsRanges ? (ranges: readonly IpRange[]) => serving.useRanges(ranges) : undefined;
+  const attachment = attachProxy({ client: home, world, log, state, view: input, node, useRanges });
+  parts.add('watches', () => attachment.stop());
+  const nearSide = new NearSide({
+    world,
+    health: options.gatewayHealth ?? `http://127.0.0.1:${healthPort}`,
+    networks: () => state.view.networks,
+    addresses: () => nodeAddressesOf([...state.view.internalAddresses, ...ownAddresses()]),
+    onChange: (view) => {
+      state.setNearSide(view);
+      const clusters = nearSide.unreached();
+      lease.changed();
+      if (clusters.length > 0) log.warn('clusters of other networks are not reached from this node', { clusters });
+    },
+  });
+  const problemsOf = () => serving.status().problems;
+  registerProxyMetrics({
+    metrics,
+    size: () => serving.status().size,
+    problems: () => Object.keys(problemsOf()).length,
+    isStale: () => attachment.staleSinceMs() !== undefined,
+  });
+  const whenServing = attachment.whenSynced().then(() => serving.start());
+  whenServing.catch((error: unknown) => log.error('serving did not begin', { error }));
+  const notReady = () => serving.status().problem || (attachment.hasSynced() ? '' : 'the home was not read yet');
+  let isRedirecting = mode === 'nftables' && (options.redirects ?? []).length > 0;
+  const lease = keepPartLease({
+    client: home,
+    world,
+    log,
+    part: 'proxy',
+    id: node,
+    node,
+    mode,
+    renewMs: options.leaseRenewMs,
+    extras: () => ({
+      'portolan.dev/not-ready': notReady().slice(0, 500),
+      ...(isRedirecting ? { [redirectsAnnotation]: (options.redirected ?? 'envoy') satisfies Redirected } : {}),
+      ...unreachedAnnotations(nearSide.unreached()),
+    }),
+  });
+  parts.add('lease', () => lease.stop());
+  if (mode === 'nftables') {
+    nearSide.start();
+    parts.add('way to other networks', () => nearSide.stop());
+  }
+  return {
+    state,
+    lease,
+    setRedirects: (redirects) => {
+      if (!('setRedirects' in serving)) return;
+      serving.setRedirects(redirects);
+      if (!isRedirecting) lease.changed();
+      isRedirecting = true;
+    },
+    whenServing: () => whenServing,
+    notReady: () => notReady() || lease.problem(),
+    identify: serving instanceof Listeners ? serving.identify : undefined,
+    status: () => {
+      const { self } = state.view;
+      return {
+        mode,
+        node,
+        place: self,
+        read: state.size,
+        isStale: attachment.staleSinceMs() !== undefined,
+        ...serving.status(),
+      };
+    },
+    verify: async () => ('verify' in serving ? serving.verify() : []),
+    stop: () => parts.stop(),
+  };
+}

@@ -1,0 +1,56 @@
+// The process of `portolan xds`: from flags to a running discovery server, its admin endpoint, and its end.
+
+import { createRealHost } from '../../base/real/host.ts';
+import { createSystemLookUp } from '../../base/real/look-up.ts';
+import { createPartMetrics } from '../../base/real/process-metrics.ts';
+import { createRealWorld } from '../../base/real/world.ts';
+import { parseListen, parseMode } from '../../cli/roles/options.ts';
+import type { XdsFlags } from '../../cli/roles/xds.ts';
+import { requireClusterId } from '../../clusterset/explain/cluster-id.ts';
+import { loadPlugins } from '../../external/plugins/edge/load.ts';
+import { createClient } from '../../kube/client/client.ts';
+import { findHome } from '../../kube/client/kubeconfig.ts';
+import { ownAddresses, serverHost } from '../ground/own-names.ts';
+import { processLog, untilStopped, whenHomeAnswers, withParts } from '../process.ts';
+import { startXdsAdmin } from './admin.ts';
+import { startXdsRole } from './part.ts';
+
+export async function runXds(flags: XdsFlags): Promise<void> {
+  const world = createRealWorld();
+  const log = processLog(world, flags.logLevel);
+  const metrics = createPartMetrics('xds');
+  const { kubeconfig, context } = flags;
+  const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig, context });
+  const home = createClient(world.network.http(access), { world, userAgent: 'portolan-xds' });
+  await withParts(log, async (parts) => {
+    parts.add('home client', () => home.close());
+    const cluster = flags.clusterId ?? (await whenHomeAnswers({ world, log }, () => requireClusterId(home)));
+    const mode = parseMode(flags.socketMode, '--socket-mode');
+    const role = await startXdsRole({
+      ...{ world, log, metrics, home, cluster },
+      namespace: flags.namespace,
+      secretsNamespace: flags.secretsNamespace,
+      peeringNamespace: flags.peeringNamespace,
+      zone: flags.zone,
+      region: flags.region,
+      ...(flags.listen === 'none' ? {} : { listen: parseListen(flags.listen) }),
+      ...(flags.socket === undefined ? {} : { socket: { path: flags.socket, mode } }),
+      hosts: flags.host,
+      lookUp: createSystemLookUp(),
+      own: { ranges: flags.ownRange, hosts: [serverHost(access.server), ...ownAddresses()] },
+      plugins: await loadPlugins(flags.plugin),
+      ports: {
+        virtual: Number(flags.virtualPort),
+        ingress: Number(flags.ingressPort),
+        gateway: Number(flags.gatewayPort),
+      },
+    });
+    parts.add('xds', () => role.stop());
+    const listen = parseListen(flags.adminListen, '--admin-listen');
+    const admin = await startXdsAdmin({ listen, metrics, role, cluster });
+    parts.add('admin endpoint', () => admin.close());
+    const stopped = untilStopped(log, () => parts.stop());
+    process.stdout.write(`ready ${role.port}\nadmin ${admin.url}\n`);
+    await stopped;
+  });
+}
