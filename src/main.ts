@@ -77,6 +77,13 @@ const loaders: readonly Loader[] = [
       ),
   },
   {
+    adds: ['authority'],
+    load: async () =>
+      (await import('./cli/roles/authority.ts')).addAuthorityCommand(program, async (flags) =>
+        (await import('./main/authority/process.ts')).runAuthority(flags),
+      ),
+  },
+  {
     adds: ['dig'],
     load: async (deps) => (await import('./cli/dig.ts')).addDigCommand(program, deps),
   },

@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { runPortolan } from './support/portolan.ts';
 
 /** Run until they are stopped. */
-const roles = ['demo', 'up', 'api', 'agent', 'dns', 'peering', 'xds', 'proxy', 'dashboard'];
+const roles = ['demo', 'up', 'api', 'agent', 'dns', 'authority', 'peering', 'xds', 'proxy', 'dashboard'];
 /** Only hold other commands. */
 const groups = ['', 'peer', 'broker', 'test', 'federation', 'snapshot'];
 /** Print a table or a report. */

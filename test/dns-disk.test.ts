@@ -51,7 +51,7 @@ describe.skipIf(!isRoot)('a full disk (needs root to mount a small one)', () => 
     const listen = ['--listen', '127.0.0.1:0', '--state'];
     const dns = await start('dns', '--cluster-id', 'west', ...listen, join(mount, 'dns'));
     const federation = ['--federation', 'world', '--clusterset', 'default', '--broker-kubeconfig', home.kubeconfig];
-    const authority = await start('dns', ...federation, ...listen, join(mount, 'authority'));
+    const authority = await start('authority', ...federation, ...listen, join(mount, 'authority'));
     await until('the resolver says so', async () => says.test((await dns.readyz()).text));
     await until('the authority says so', async () => says.test((await authority.readyz()).text));
     const [host = '', port] = (/^listening (\S+)$/m.exec(dns.out())?.[1] ?? '').split(':');

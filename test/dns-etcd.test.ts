@@ -156,7 +156,14 @@ describeWith(['etcd'], 'an authority on etcd', () => {
     [['--etcd', 'http://127.0.0.1:1', '--etcd-user', 'x'], /want --etcd-password-file FILE too/],
     [['--etcd', 'http://127.0.0.1:1', '--etcd-cert', 'x'], /--etcd-cert: want --etcd-key FILE too/],
   ])('flags %j -> refused with the reason', async (flags, why) => {
-    const { code, err } = await runPortolan(['dns', '--federation', 'world', '--listen', '127.0.0.1:0', ...flags]);
+    const { code, err } = await runPortolan([
+      'authority',
+      '--federation',
+      'world',
+      '--listen',
+      '127.0.0.1:0',
+      ...flags,
+    ]);
     expect(code).not.toBe(0);
     expect(err).toMatch(why);
   });

@@ -489,16 +489,6 @@ describe('portolan dns', () => {
       expect(await askUdp(again.target, name)).toBe('REFUSED');
     });
 
-    test('the federation whose authority it is itself -> said that it is answered here, and it is', async () => {
-      const dns = await startWithEndpoint('--federation', 'world', '--broker-kubeconfig', home.kubeconfig);
-      await dns.whenReady();
-      const posted = await sendAndRead(dns, 'POST', 'listed', '{"nameservers": ["127.0.0.1:9"]}');
-      expect(posted.status).toBe(200);
-      expect(posted.text).toContain('this server answers for world.svc.federation itself');
-      expect(await askUdp(dns.target, 'world.svc.federation SOA')).toBe('SOA world.svc.federation');
-      expect(await send(dns, 'DELETE', 'listed')).toBe(200);
-    });
-
     test("the clusterset's zone is renamed -> no federation can take the new name any more", async () => {
       const dns = await startWithEndpoint();
       await dns.whenReady();
@@ -524,7 +514,7 @@ describe('portolan dns', () => {
   });
 
   test.each([
-    [['--federation', 'world'], 'want --broker-kubeconfig FILE or --etcd URL'],
+    [['--etcd', 'http://127.0.0.1:1', '--federation', 'world'], 'portolan authority --federation world, with the same'],
     [['--cluster-id', 'a', '--forward', 'nonsense'], '--forward nonsense: nameserver "nonsense": want an address'],
     [['--cluster-id', 'a', '--stub', 'zone'], '--stub zone: want ZONE=NAMESERVER'],
     [['--cluster-id', 'a', '--client', '10.0.0.0/99'], '--client 10.0.0.0/99: want an address or a range'],
@@ -537,6 +527,7 @@ describe('portolan dns', () => {
     [['--cluster-id', 'a', '--pods', 'some'], 'Allowed choices are disabled, insecure, verified'],
     [['--cluster-id', 'a', '--forward', '/none', '--kubeconfig', '/none'], '--forward /none: no such file'],
     [['--cluster-id', 'a', '--lameduck', '601'], '--lameduck 601: want a number'],
+    [['--cluster-id', 'a', '--stub-suffix', 'no_name'], '--stub-suffix no_name: '],
   ])('flags %j -> an error that says %s', async (flags, message) => {
     const kubeconfig = flags.includes('--cluster-id') ? ['--kubeconfig', home.kubeconfig] : [];
     const { code, err } = await runPortolan(['dns', ...kubeconfig, ...flags]);

@@ -153,10 +153,16 @@ describeWith(['etcd'], 'resolver and authority with a TSIG key, or over TLS', ()
       /--sign world\.svc\.federation=nobody: no file of --tsig-key has a key/,
     ],
     [['--tsig-key', '/nowhere.key'], /--tsig-key \/nowhere\.key: no such file/],
-    [['--trusted-key', '/dev/null', '--federation', 'world', '--etcd', 'http://127.0.0.1:1'], /want key "name" \{/],
   ])('flags %j -> refused with the reason', async (flags, why) => {
     const { code, err } = await runPortolan(['dns', '--cluster-id', 'east', '--kubeconfig', home.kubeconfig, ...flags]);
     expect(code).not.toBe(0);
     expect(err).toMatch(why);
+  });
+
+  test('an authority with a file of keys that has none -> refused with the reason', async () => {
+    const flags = ['--trusted-key', '/dev/null', '--federation', 'world', '--etcd', 'http://127.0.0.1:1'];
+    const { code, err } = await runPortolan(['authority', ...flags]);
+    expect(code).not.toBe(0);
+    expect(err).toMatch(/want key "name" \{/);
   });
 });

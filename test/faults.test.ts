@@ -84,7 +84,7 @@ beforeAll(async () => {
   await typed('join', token.split('\n').at(-1)!, ...at(home));
   await startParts();
   const federation = ['--federation', 'world', '--clusterset', 'prod', '--broker-kubeconfig', broker.kubeconfig];
-  authority = await startRole(['dns', ...federation, '--listen', '127.0.0.1:0', ...free, '--log-level', 'error']);
+  authority = await startRole(['authority', ...federation, '--listen', '127.0.0.1:0', ...free, '--log-level', 'error']);
   const client = await clientOf(home);
   await client.create(peerType, {
     apiVersion: 'portolan.dev/v1alpha1',

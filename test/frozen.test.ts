@@ -117,7 +117,7 @@ beforeAll(async () => {
   roles.set('west proxy', await startRole(proxy));
   await typed('federation', 'create', 'world', '--nameserver', '127.0.0.53', '--clusterset', 'prod', ...at(broker));
   const federation = ['--federation', 'world', '--clusterset', 'prod', '--broker-kubeconfig', broker.kubeconfig];
-  roles.set('authority', await startRole(['dns', ...federation, '--listen', '127.0.0.1:0', ...quiet]));
+  roles.set('authority', await startRole(['authority', ...federation, '--listen', '127.0.0.1:0', ...quiet]));
 }, 180_000);
 
 afterAll(async () => {

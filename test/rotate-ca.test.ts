@@ -112,7 +112,7 @@ describe('rotate-ca with members', () => {
     // A copy: the home rewrites its own.
     const kubeconfig = copied('authority.kubeconfig');
     const federation = ['--federation', 'world', '--clusterset', 'prod', '--broker-kubeconfig', kubeconfig];
-    roles.set('authority', await startRole(['dns', ...federation, '--listen', '127.0.0.1:0', ...quiet]));
+    roles.set('authority', await startRole(['authority', ...federation, '--listen', '127.0.0.1:0', ...quiet]));
   }, 120_000);
 
   afterAll(async () => {

@@ -134,7 +134,7 @@ function throughHome(deps: CliDeps, flags: HomeFlags, part: PartName): Ask {
       const lease = items.find((one) => partState(one, nowMs).kind === 'reported');
       if (lease === undefined)
         throw notFoundError(
-          `dig: no ${part === 'dns' ? 'resolver' : part} reports at ${server}; start portolan dns there, or give --admin URL, as it prints it`,
+          `dig: no ${part === 'dns' ? 'resolver' : part} reports at ${server}; start portolan ${part} there, or give --admin URL, as it prints it`,
         );
       return new PartAdmin(client).ask<Explanation>(lease, path);
     });

@@ -35,7 +35,7 @@ export function addFederationCommand(program: Command, deps: CliDeps): void {
     .addHelpText(
       'after',
       `
-Run it with the kubeconfig of the broker, then start the authority: portolan dns --federation NAME. Example:
+Run it with the kubeconfig of the broker, then start the authority: portolan authority --federation NAME. Example:
   portolan federation create world --nameserver 10.0.0.53 --clusterset prod`,
     );
   addWaitOptions(addHomeOptions(create), 'its authority answers and all resolvers know it').action(
@@ -68,5 +68,5 @@ async function lookReady(client: Client, ref: { readonly namespace: string; read
   const isCurrent = status?.observedGeneration === metadata.generation;
   if (ready?.status === 'True' && isCurrent) return { done: `federation ${ref.name} is ready: ${ready.message}` };
   const why = isCurrent ? ready?.message : undefined;
-  return { waiting: why ?? 'no authority has seen it; start portolan dns --federation' };
+  return { waiting: why ?? 'no authority has seen it; start portolan authority' };
 }

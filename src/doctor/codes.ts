@@ -185,7 +185,7 @@ export const codes = {
     severity: 'error',
     means:
       'No authority renews its lease, or none has written the status of the Federation. Federated names are not answered.',
-    fix: 'Start portolan dns with --federation, or read its log. Delete its Lease if that machine is gone for good.',
+    fix: 'Start portolan authority, or read its log. Delete its Lease if that machine is gone for good.',
   },
   PTL0506: {
     title: 'a resolver cannot copy its names to disk',

@@ -209,7 +209,7 @@ export function partsOf(values: Values): Part[] {
       workload: 'Deployment',
       replicas: authority.replicas,
       args: [
-        'dns',
+        'authority',
         ...['--federation', authority.federation, '--clusterset', authority.clusterset, '--listen', at(53)],
         ...['--broker-kubeconfig', '/etc/portolan/kubeconfig', '--broker-kubeconfig-from', authority.brokerSecret],
         ...['--state', stateFolder],

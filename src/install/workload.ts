@@ -214,7 +214,7 @@ function container(part: Part, values: Values): object {
       fieldVariable('POD_NAME', 'metadata.name'),
       ...(part.isOnHostNetwork ? [fieldVariable('HOST_IP', 'status.hostIP')] : []),
       heapVariable,
-      ...(part.args[0] === 'dns' ? resolverVariables : []),
+      ...(part.args[0] === 'dns' || part.args[0] === 'authority' ? resolverVariables : []),
       ...itemsOf(extraEnv),
     ],
     ports: part.isWithoutAdmin ? ports : [admin, ...ports],

@@ -249,7 +249,7 @@ export async function startAuthority({ broker, east, parts }: FlowWorld): Promis
   const given = readFileSync(kubeconfig, 'utf8');
   const kept = ['--broker-kubeconfig', kubeconfig, '--broker-kubeconfig-from', secret];
   const federation = ['--federation', 'world', ...kept, '--clusterset', 'prod'];
-  const authority = parts.start(east, 'authority', ['dns', ...federation, '--listen', '127.0.0.1:0']);
+  const authority = parts.start(east, 'authority', ['authority', ...federation, '--listen', '127.0.0.1:0']);
   await until('it is ready', () => /^ready$/m.test(authority.log()));
   await until('it reports', () => has(broker, `get leases -n ${system} -l portolan.dev/part=authority`));
   const held = () =>

@@ -1,4 +1,4 @@
-// Starts `portolan dns` as a process of its own, and a real etcd, and ends both by their ids.
+// Starts `portolan dns` or `portolan authority` as a process of its own, and a real etcd, and ends both by their ids.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { pathOf } from './counterparts.ts';
@@ -31,7 +31,9 @@ export interface DnsProcessOptions {
 
 export function startDnsProcess(args: readonly string[], options: DnsProcessOptions = {}): Promise<DnsProcess> {
   const listen = options.listen ?? '127.0.0.1:0';
-  const all = [...(options.within ?? []), portolan, 'dns', '--listen', listen, ...args];
+  // A flag of authorities alone.
+  const role = args.includes('--federation') ? 'authority' : 'dns';
+  const all = [...(options.within ?? []), portolan, role, '--listen', listen, ...args];
   const child = spawn(all[0]!, all.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
   let out = '';
   let log = '';
@@ -39,7 +41,7 @@ export function startDnsProcess(args: readonly string[], options: DnsProcessOpti
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const line = (pattern: RegExp) => pattern.exec(out)?.[1] ?? '';
   return new Promise((resolve, reject) => {
-    child.once('exit', (code) => reject(new Error(`portolan dns ended with ${code}: ${out}${log}`)));
+    child.once('exit', (code) => reject(new Error(`portolan ${role} ended with ${code}: ${out}${log}`)));
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       out += chunk;
       const where = line(/^listening (\S+)/m);

@@ -156,7 +156,7 @@ export class Stage {
     const authorityPort = await freePort();
     await this.#type('broker', `federation create world --clusterset prod --nameserver 127.0.0.1:${authorityPort}`);
     await this.#addPart('authority', 'broker', (kubeconfig) => [
-      ...['dns', '--federation', 'world', '--clusterset', set, '--broker-kubeconfig', kubeconfig],
+      ...['authority', '--federation', 'world', '--clusterset', set, '--broker-kubeconfig', kubeconfig],
       ...['--listen', `127.0.0.1:${authorityPort}`, '--trusted-range', '127.0.0.1/32', ...admin],
     ]);
     await Promise.all(clusters.map((id) => this.#startCluster(id)));

@@ -1,30 +1,18 @@
-// `portolan dns`: a cluster's resolver for cluster.local, clusterset.local, stub zones and what lies beyond; a federation's
-// authority; or both in one server. The flags are here; main/dns/process.ts builds the server from them.
+// `portolan dns`: a cluster's resolver for cluster.local, clusterset.local, stub zones and what lies beyond. The flags are here;
+// main/dns/process.ts builds the server from them.
 
 import { type Command, Option } from 'commander';
 import { systemNamespace } from '../../kube/objects/ours.ts';
+import { usageError } from '../exit-codes.ts';
 import { verbs } from '../verbs.ts';
 import type { DnsFlags } from './dns-flags.ts';
-import { logLevelOption } from './options.ts';
+import { addServerOptions, list, plainName } from './dns-server-flags.ts';
 
 export function addDnsCommand(program: Command, run: (flags: DnsFlags) => Promise<void>): void {
   const command = program
     .command('dns')
     .description(verbs.dns)
-    .option(
-      '--cluster-id <id>',
-      'the cluster that it serves (default: the id that the cluster joined with, none with --federation)',
-    )
-    .option(
-      '--listen <host:port...>',
-      'addresses to listen on, UDP and TCP; ports may differ, and port 0 takes a free one',
-      ['127.0.0.1:53'],
-    )
-    .option(
-      '--admin-listen <host:port>',
-      'address of /metrics, /livez, /readyz, /explain and /querylog; port 0 takes a free one',
-      '127.0.0.1:0',
-    )
+    .option('--cluster-id <id>', 'the cluster that it serves (default: the id that the cluster joined with)')
     .option(
       '--kubeconfig <file>',
       'the home to watch (default: $KUBECONFIG, ~/.kube/config, or the Pod that it runs in)',
@@ -32,43 +20,9 @@ export function addDnsCommand(program: Command, run: (flags: DnsFlags) => Promis
     .option('--context <name>', 'a context of that file other than its current one')
     .option('--zone <zone>', 'its zone, to prefer near endpoints')
     .option('--region <region>', 'its region')
-    .option(
-      '--workers <n>',
-      'threads that share the port; 0 serves in the main one (default: one for each core beyond the first)',
-    )
-    .option(
-      '--take-over',
-      'listen beside the portolan dns that has these addresses now, once all names are read; stop that one after `ready`',
-    )
-    .option('--lameduck <seconds>', 'how long to keep answering after SIGTERM, while /readyz fails', '0')
-    .addOption(list('--client <cidr...>', 'allowed clients', 'private and loopback addresses'))
-    .addOption(
-      list(
-        '--server-address <ip...>',
-        'addresses of the server that its zones name (NS)',
-        'those it listens on, if they are its own',
-      ),
-    )
-    .option('--ttl <seconds>', 'TTL of answers from its own zones (default: 5, or that of the Federation)')
-    .option(
-      '--state <dir>',
-      'folder for a copy of all names, which are answered at once after a restart, marked as stale (default: no copy)',
-    )
-    .option('--state-max-age <hours>', 'maximum age of that copy', '24')
-    .option('--tls-port <port>', 'DNS over TLS, on the same addresses', '853')
-    .option(
-      '--tls-cert <file>',
-      'certificate for DNS over TLS; with --tls-key it is served, and read again when it is renewed',
-    )
-    .option('--tls-key <file>', 'its key')
-    .option('--tls-client-ca <file>', 'certificate authority of client certificates')
-    .option(
-      '--source-option <code>',
-      "the EDNS option that names the client's cluster, 65001 to 65534 (default: 65001, or that of the Federation)",
-    )
-    .addOption(logLevelOption('info'));
+    .addOption(new Option('--federation <name>').argParser(refuseAuthority).hideHelp());
+  addServerOptions(command, 'ClusterSet');
   addResolverOptions(command);
-  addAuthorityOptions(command);
   command
     .addHelpText(
       'after',
@@ -76,11 +30,17 @@ export function addDnsCommand(program: Command, run: (flags: DnsFlags) => Promis
 Until its first sync it answers from the copy of names in --state, else SERVFAIL, never NXDOMAIN. Examples:
   portolan dns --kubeconfig east.kubeconfig --listen 10.96.0.10:53 --forward 192.0.2.53
   portolan dns --stub world.svc.federation=10.0.0.53,10.0.0.54
-  portolan dns --federation world --broker-kubeconfig broker.kubeconfig --clusterset prod --listen 10.0.0.53:53
-  portolan dns --federation world --etcd http://127.0.0.1:2379 --trusted-range 10.0.0.0/8
+The authority of a federation is portolan authority.
 `,
     )
     .action(run);
+}
+
+/** One server was both for a while. */
+function refuseAuthority(name: string): never {
+  throw usageError(
+    `dns --federation ${name}: the authority of a federation is a server of its own: portolan authority --federation ${name}, with the same flags`,
+  );
 }
 
 function addResolverOptions(command: Command): void {
@@ -149,48 +109,7 @@ function addResolverOptions(command: Command): void {
     .option('--stub-key <file>', 'its key')
     .option('--stub-client-ca <file>', 'certificate authority of clients that post')
     .addOption(list('--stub-identity <name...>', 'names in client certificates that may post'))
+    .option('--stub-suffix <domain>', 'suffix of posted stub zones that name none (default: federation)', plainName)
     .option('--stub-file <file>', 'file that stores posted stub zones', '.portolan/stub-zones.json')
     .option('--stub-shared', 'store them in the home instead, for all resolvers of the cluster');
-}
-
-function addAuthorityOptions(command: Command): void {
-  command
-    .optionsGroup("Options of a federation's authority:")
-    .option('--federation <name>', 'be an authority of this federation', plainName)
-    .option('--suffix <domain>', 'suffix of its names (default: that of the Federation, else federation)', plainName)
-    .option('--broker-kubeconfig <file>', 'the broker, whose shards become its records')
-    .option(
-      '--broker-kubeconfig-from <name>',
-      'the Secret in portolan-system of the home that has that kubeconfig; renewed tokens are kept in it',
-    )
-    .option('--clusterset <name>', 'the clusterset at the broker', 'clusterset')
-    .option(
-      '--etcd <url,url>',
-      'endpoints of etcd, which stores its records; with a broker, one of several authorities writes them',
-    )
-    .option('--etcd-ca <file>', "certificate authority of etcd (default: the system's)")
-    .option('--etcd-cert <file>', 'client certificate for etcd')
-    .option('--etcd-key <file>', 'its key')
-    .option('--etcd-user <name>', 'user of etcd')
-    .option('--etcd-password-file <file>', 'file with its password')
-    .addOption(
-      list(
-        '--trusted-range <cidr...>',
-        "resolvers trusted to name the client's cluster, by address, besides those of the Federation",
-      ),
-    )
-    .addOption(list('--trusted-identity <name...>', 'the same by names in client certificates, over TLS'))
-    .addOption(list('--trusted-key <file...>', 'the same by TSIG keys, as tsig-keygen writes them'))
-    .option('--federation-cert <file>', "client certificate to post stub zones to members' resolvers")
-    .option('--federation-key <file>', 'its key');
-}
-
-/** Names are the same in upper and lower case, with or without a dot at the end. */
-function plainName(text: string): string {
-  return text.replace(/\.$/, '').toLowerCase();
-}
-
-/** A flag that takes several values; `without` describes its default. */
-function list(flags: string, description: string, without = 'none'): Option {
-  return new Option(flags, description).default([], without);
 }

@@ -13,6 +13,8 @@ import { addBootstrapCommand } from '../xds/bootstrap.ts';
 import { addRenewCommand } from '../xds/renew.ts';
 import { addAgentCommand } from './agent.ts';
 import { addApiCommand } from './api.ts';
+import { addAuthorityCommand } from './authority.ts';
+import { type AuthorityFlags, checkAuthorityFlags } from './authority-flags.ts';
 import { addDashboardCommand } from './dashboard.ts';
 import { addDnsCommand } from './dns.ts';
 import { checkFlags, type DnsFlags } from './dns-flags.ts';
@@ -31,7 +33,8 @@ async function parsed(
 ): Promise<[command: string, flags: Record<string, unknown>]> {
   const program = new Command('portolan').enablePositionalOptions();
   addApiCommand(program, { run: never, rotate: never });
-  for (const add of [addAgentCommand, addDnsCommand, addPeeringCommand, addProxyCommand]) add(program, never);
+  for (const add of [addAgentCommand, addAuthorityCommand, addDnsCommand, addPeeringCommand, addProxyCommand])
+    add(program, never);
   const xds = addXdsCommand(program, never);
   addBootstrapCommand(xds, never);
   addRenewCommand(xds, never);
@@ -58,12 +61,13 @@ describe('systemd units', () => {
     const [, line = ''] = /^ExecStart=\/usr\/bin\/portolan (.+)$/m.exec(text) ?? [];
     const [command, flags] = await parsed(line.split(' '), settings);
     const part = name.replace(/^portolan-|\.service$/g, '');
-    expect(command).toBe(part === 'authority' ? 'dns' : part);
+    expect(command).toBe(part);
     const flag = { api: 'data', authority: 'brokerKubeconfig' }[part] ?? 'kubeconfig';
     const read = Object.keys(settings).map((one) => one.slice('PORTOLAN_'.length).toLowerCase().replace(/_./g, upper));
     expect(Object.keys(flags)).toEqual(expect.arrayContaining([flag, ...read]));
     for (const variable of Object.keys(settings)) expect(Object.values(flags)).toContain(settings[variable]);
-    if (part === 'dns' || part === 'authority') expect(() => checkFlags(flags as unknown as DnsFlags)).not.toThrow();
+    if (part === 'dns') expect(() => checkFlags(flags as unknown as DnsFlags)).not.toThrow();
+    if (part === 'authority') expect(() => checkAuthorityFlags(flags as unknown as AuthorityFlags)).not.toThrow();
   });
 });
 
@@ -90,7 +94,7 @@ describe('containers', () => {
       const ours = [...initContainers, ...containers].filter(({ image }) => image === imageOf(defaultValues.image));
       const commands = await Promise.all(ours.map(async ({ args }) => (await parsed(args))[0]));
       const isEnvoy = name === 'ingress' || name === 'envoy' || name === 'gateway';
-      expect(commands).toEqual(isEnvoy ? ['bootstrap', 'renew'] : [name === 'authority' ? 'dns' : name]);
+      expect(commands).toEqual(isEnvoy ? ['bootstrap', 'renew'] : [name]);
     },
   );
 });

@@ -6,7 +6,7 @@ import { parseIp } from '../../base/net/ip.ts';
 import type { JoinToken } from '../../clusterset/membership/join-token.ts';
 import { usageError } from '../exit-codes.ts';
 import { joinTokenIn, readToken } from '../given-token.ts';
-import { nameserversOf } from './dns-flags.ts';
+import { nameserversOf } from './dns-server-flags.ts';
 import { parseAdvertise, parseListen } from './options.ts';
 import type { UpFlags, UpProxyMode } from './up.ts';
 

@@ -26,8 +26,6 @@ export interface FederationsOptions {
   readonly suffix?: string;
   /** Zones that are closed to posts: the cluster's own. */
   readonly reserved?: () => readonly string[];
-  /** Zones of federations this server answers for itself; they may move while it runs. */
-  readonly ownZones?: () => readonly string[];
   /** Keys that a post may name. */
   readonly keys?: readonly TsigKey[];
   /** By zone: the name of the key that signs, unless the post names another. */
@@ -128,15 +126,7 @@ export class Federations {
   #get(name: string): HttpResponse {
     const posted = this.#posted.get(name);
     if (!posted) return reply(404, `federation ${name} is not known here`);
-    return json(200, this.#withNote(this.#zoneOf(name, posted.suffix), posted));
-  }
-
-  /** A federation whose authority is this very server needs no other servers; all its members get the same. */
-  #withNote(zone: string, posted: Posted): object {
-    const isOwn = this.#options.ownZones?.().includes(zone) ?? false;
-    return isOwn
-      ? { ...posted, note: `this server answers for ${zone} itself and does not ask these nameservers` }
-      : posted;
+    return json(200, posted);
   }
 
   /** The key that signs what goes to the servers of this zone. */
@@ -155,10 +145,8 @@ export class Federations {
 
   /** The zone it lies in that is not the federation's to take; undefined if there is none. */
   #reservedAround(zone: string): string | undefined {
-    const { fixed = [], ownZones } = this.#options;
+    const { fixed = [] } = this.#options;
     const reserved = this.#options.reserved?.() ?? [];
-    const below = (ownZones?.() ?? []).find((own) => zone.endsWith(`.${own}`));
-    if (below !== undefined) return below;
     const others = fixed.filter(({ sendsSource }) => !sendsSource).map((other) => other.zone);
     return [...reserved, ...others].find((other) => zone === other || zone.endsWith(`.${other}`));
   }
@@ -177,9 +165,8 @@ export class Federations {
       return reply(400, (error as Error).message);
     }
     await this.#change(name, posted);
-    const answer = this.#withNote(zone, posted);
-    this.#options.log.info('stub zone set', { zone, ...answer, identity });
-    return json(200, answer);
+    this.#options.log.info('stub zone set', { zone, ...posted, identity });
+    return json(200, posted);
   }
 
   async #delete(name: string, identity: string): Promise<HttpResponse> {

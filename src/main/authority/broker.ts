@@ -50,7 +50,10 @@ export async function openAuthorityBroker(flags: AuthorityBrokerFlags, hands: Ha
         return trusted;
       },
     };
-    const client = createClient(world.network.http(followed as typeof access), { world, userAgent: 'portolan-dns' });
+    const client = createClient(world.network.http(followed as typeof access), {
+      world,
+      userAgent: 'portolan-authority',
+    });
     parts.add('client of the broker', () => client.close());
     const keep = async (certificates: string) => {
       const before = trusted;
@@ -96,7 +99,7 @@ async function storeInSecret(
 ): Promise<void> {
   if (flags.brokerKubeconfigFrom === undefined) return;
   const access = await findHome({ host, clock: world.clock, kubeconfig: flags.kubeconfig, context: flags.context });
-  const home = createClient(world.network.http(access), { world, userAgent: 'portolan-dns' });
+  const home = createClient(world.network.http(access), { world, userAgent: 'portolan-authority' });
   try {
     const secret = await home.get<Secret>(secretType, { namespace: systemNamespace, name: flags.brokerKubeconfigFrom });
     const text = Buffer.from(secret.data?.[kubeconfigKey] ?? '', 'base64').toString('utf8');

@@ -1,4 +1,4 @@
-// The parts of a server that is a federation's authority and nothing else: the table of its names, what feeds it, and a DNS
+// The parts of a federation's authority: the table of its names, what feeds it, and a DNS
 // server that answers for them.
 
 import type { Log } from '../../base/log.ts';
@@ -14,12 +14,13 @@ import { type DnsServer, startDns } from '../../dns/server.ts';
 import { createLookup } from '../../dns/upstream/lookup.ts';
 import { createTransport } from '../../dns/upstream/transport.ts';
 import { tcpConnection } from '../../federation/public/rfc2136.ts';
-import type { Client } from '../../kube/client/client.ts';
 import { keepPartLease, type PartLease } from '../../kube/controller/part-lease.ts';
 import { type StaleZones, staleZones } from '../dns/stale-zones.ts';
 import { type AuthorityRole, type AuthoritySetup, startAuthorityRole, zoneWish } from './role.ts';
 
-export interface AuthorityOptions extends AuthoritySetup, DnsConfig {
+export interface AuthorityOptions
+  extends AuthoritySetup,
+    Pick<DnsConfig, 'listen' | 'serverAddresses' | 'workers' | 'clients'> {
   readonly world: World;
   readonly log: Log;
   /** Distinguishes it from other authorities in its Lease. */
@@ -28,6 +29,8 @@ export interface AuthorityOptions extends AuthoritySetup, DnsConfig {
   readonly node?: string;
   /** Names on disk, for the next start; none are kept without it. */
   readonly namesCopy?: NamesCopy;
+  /** They find the addresses of load balancers that have only a name. */
+  readonly nameservers?: readonly string[];
 }
 
 export interface Authority {
@@ -62,7 +65,8 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
     sourceOption,
   });
   parts.add('dns server', () => server.close());
-  const { role, leases } = addAuthorityRole({ ...options, table, server }, parts);
+  const role = addRole({ ...options, table, server }, parts);
+  const leases = addLease(options, parts);
   const { namesCopy: copy } = options;
   const keeping = { world, log, table: names, zones: () => [table.zone], whenSynced: () => role.whenSynced() };
   const keeper = copy && keepNamesCopy({ ...keeping, copy, isWhole: () => names.isReady(table.zone.id) }, parts);
@@ -83,7 +87,7 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
 }
 
 /** `ownAddresses` are named as the zone's servers while the Federation names none. */
-export function federationTable(
+function federationTable(
   table: NameTable,
   setup: Pick<AuthoritySetup, 'federation' | 'fixed' | 'said'>,
   ownAddresses: readonly string[] = [],
@@ -94,17 +98,10 @@ export function federationTable(
   return made;
 }
 
-type RoleOptions = AuthoritySetup &
-  Pick<AuthorityOptions, 'world' | 'log' | 'forward' | 'partId' | 'node'> & {
-    readonly table: FederationTable;
-    readonly server: DnsServer;
-    /** Where its Lease is; the broker if absent. */
-    readonly leaseAt?: Client;
-  };
+type RoleOptions = AuthorityOptions & { readonly table: FederationTable; readonly server: DnsServer };
 
-export function addAuthorityRole(options: RoleOptions, parts: Parts): Pick<Authority, 'role' | 'leases'> {
-  const { world, server } = options;
-  const nameservers = options.forward?.nameservers ?? [];
+function addRole(options: RoleOptions, parts: Parts): AuthorityRole {
+  const { world, server, nameservers = [] } = options;
   const exchange = createTransport(world);
   parts.add('lookups', () => exchange.close());
   const role = startAuthorityRole({
@@ -115,11 +112,15 @@ export function addAuthorityRole(options: RoleOptions, parts: Parts): Pick<Autho
     ...(nameservers.length > 0 ? { lookUp: createLookup({ world, exchange, nameservers }) } : {}),
   });
   parts.add('authority', () => role.stop());
-  const client = options.leaseAt ?? options.broker?.client;
-  if (client === undefined) return { role, leases: [] };
-  const id = options.partId ?? options.federation;
-  const extras = () => trustAnnotations(options.broker?.trustedAuthorities?.());
-  const lease = keepPartLease({ client, world, log: options.log, part: 'authority', id, node: options.node, extras });
+  return role;
+}
+
+/** It reports at the broker. */
+function addLease({ world, log, broker, partId, federation, node }: AuthorityOptions, parts: Parts): PartLease[] {
+  if (broker === undefined) return [];
+  const extras = () => trustAnnotations(broker.trustedAuthorities?.());
+  const id = partId ?? federation;
+  const lease = keepPartLease({ client: broker.client, world, log, part: 'authority', id, node, extras });
   parts.add('lease of the authority', () => lease.stop());
-  return { role, leases: [lease] };
+  return [lease];
 }

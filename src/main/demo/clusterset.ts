@@ -87,6 +87,7 @@ export async function startBroker(deps: DemoDeps, addresses: DemoRange): Promise
   deps.parts.add('authority', () => authority.stop());
   const { server, table } = authority;
   const admin = await startDemoDnsAdmin(deps, 'authority', {
+    part: 'authority',
     server,
     registrations: authority.leases,
     certificates: dnsCertificates({ identity }),
@@ -143,6 +144,7 @@ export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: 
   );
   const { server, catalog } = resolver;
   const admin = await startDemoDnsAdmin(deps, `dns-${cluster.id}`, {
+    part: 'dns',
     server,
     catalog,
     registrations: resolver.leases,

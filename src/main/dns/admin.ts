@@ -16,6 +16,7 @@ import type { DnsServer } from '../../dns/server.ts';
 import type { NamedCertificate } from './certificates.ts';
 
 export interface DnsAdminOptions {
+  readonly part: 'dns' | 'authority';
   readonly world: Pick<World, 'clock'>;
   readonly listen: { readonly host: string; readonly port: number };
   readonly server: DnsServer;
@@ -30,7 +31,7 @@ export interface DnsAdminOptions {
 
 export function startDnsAdmin(options: DnsAdminOptions): Promise<AdminEndpoint> {
   const { world, server, zones, catalog } = options;
-  const metrics = createPartMetrics('dns');
+  const metrics = createPartMetrics(options.part);
   registerDnsMetrics({
     metrics,
     counters: () => server.counters(),

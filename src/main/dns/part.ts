@@ -1,6 +1,5 @@
 // The parts of a cluster's resolver: a catalog of names, the watches on the home that feed it, names of what peers
-// share, the DNS server, the endpoint that takes stub zones, and, if it is one, what makes it a federation's
-// authority as well.
+// share, the DNS server, and the endpoint that takes stub zones.
 
 import type { Log } from '../../base/log.ts';
 import { formatHostPort } from '../../base/net/host-port.ts';
@@ -10,7 +9,6 @@ import { attachCatalog } from '../../catalog/attach.ts';
 import { Catalog } from '../../catalog/catalog.ts';
 import { followDnsOptions } from '../../catalog/clusterset-options.ts';
 import { keepNamesCopy, type NamesCopy } from '../../catalog/copy/copy-keeper.ts';
-import type { FederationTable } from '../../catalog/federation/federation-table.ts';
 import { PodNames } from '../../catalog/names/pod-names.ts';
 import type { Zone } from '../../catalog/names/zones.ts';
 import { attachOutside } from '../../catalog/outside/attach-outside.ts';
@@ -27,7 +25,6 @@ import type { Client } from '../../kube/client/client.ts';
 import { keepPartLease, type PartLease } from '../../kube/controller/part-lease.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type PeerService, peerServiceType } from '../../peering/kinds/peer-service.ts';
-import type { AuthorityRole, AuthoritySetup } from '../authority/role.ts';
 import { type StaleZones, staleZones } from './stale-zones.ts';
 
 export interface ResolverOptions extends DnsConfig {
@@ -60,8 +57,6 @@ export interface ResolverOptions extends DnsConfig {
   readonly ignoresEmptyServices?: boolean;
   /** Where PeerServices lie. */
   readonly peersNamespace?: string;
-  /** The federation that the server is an authority for as well. */
-  readonly authority?: AuthoritySetup;
   /** Names on disk, for the next start; none are kept without it. */
   readonly namesCopy?: NamesCopy;
 }
@@ -70,7 +65,6 @@ export interface Resolver {
   readonly port: number;
   readonly server: DnsServer;
   readonly catalog: Catalog;
-  readonly authority: { readonly table: FederationTable; readonly role: AuthorityRole } | undefined;
   readonly leases: readonly PartLease[];
   /** The zones answered from data that may be old. */
   staleZones(): StaleZones;
@@ -86,38 +80,31 @@ export interface Resolver {
 }
 
 export async function startResolver(options: ResolverOptions): Promise<Resolver> {
-  const { world, log, home, cluster, authority } = options;
+  const { world, log, home, cluster } = options;
   const parts = new Parts(log);
   const catalog = makeCatalog(options);
-  // Loaded only on authorities.
-  const authorityParts = authority && (await import('../authority/part.ts'));
-  const table = authority && authorityParts?.federationTable(catalog.table, authority, options.serverAddresses);
-  const ownZones = () => [...catalog.zones, ...(table ? [table.zone] : [])];
   const { ttlSeconds } = options.domains ?? {};
   const { serverAddresses } = options;
-  const peerZone = { ttlSeconds, serverAddresses, otherZones: ownZones };
+  const peerZone = { ttlSeconds, serverAddresses, otherZones: () => catalog.zones };
   const peerTable = new PeerTable({
     ...{ ...peerZone, table: catalog.table, clock: world.clock, otherParties: ['external'] },
     isTaken: (name) => externalTable.holds(name),
   });
   const { gate } = peerTable;
   const externalTable: ExternalTable = new ExternalTable({ table: catalog.table, peers: peerTable, gate });
-  const allZones = () => [...ownZones(), peerTable.zone];
+  const allZones = () => [...catalog.zones, peerTable.zone];
   options.namesCopy?.loaded?.serve(catalog.table, allZones());
   const server = await startDns({
     ...options,
     catalog,
     peerTable,
     externalTable,
-    ...(table ? { federations: [table] } : {}),
     serverId: cluster.id,
-    ...authority?.trust,
   });
   parts.add('dns server', () => server.close());
   try {
     const reserved = () => catalog.zones.map(({ name }) => name);
-    const federationZones = () => (table ? [table.zone.name] : []);
-    const stubPort = await addStubEndpoint({ ...options, reserved, federationZones }, server, parts);
+    const stubPort = await addStubEndpoint({ ...options, reserved }, server, parts);
     const isForwarded = (options.clusterDomainForward ?? []).length > 0;
     const attachment = attachCatalog({
       catalog,
@@ -155,11 +142,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
       ...{ ...outside, names: externalTable, type: meshExternalServiceType, namespace: systemNamespace },
     });
     parts.add('names of external services', () => external.stop());
-    const added =
-      authority &&
-      authorityParts?.addAuthorityRole({ ...options, ...authority, table: table!, server, leaseAt: home }, parts);
-    const role = added?.role;
-    const zones = () => [...(isForwarded ? [catalog.clustersetZone] : catalog.zones), ...(table ? [table.zone] : [])];
+    const zones = () => (isForwarded ? [catalog.clustersetZone] : catalog.zones);
     const notReady = () => {
       const waiting = zones()
         .filter(({ id }) => !catalog.table.isReady(id))
@@ -169,12 +152,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
       return waiting.length === 0 ? '' : `not read yet: ${waiting.join(', ')}`;
     };
     const whenSynced = async () =>
-      void (await Promise.all([
-        attachment.whenSynced(),
-        peers.whenSynced(),
-        external.whenSynced(),
-        role?.whenSynced(),
-      ]));
+      void (await Promise.all([attachment.whenSynced(), peers.whenSynced(), external.whenSynced()]));
     const { namesCopy: copy } = options;
     const keeping = { world, log, table: catalog.table, zones: allZones, whenSynced };
     const keeper = copy && keepNamesCopy({ ...keeping, copy, isWhole: () => notReady() === '' }, parts);
@@ -182,8 +160,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
       port: server.udpPort,
       server,
       catalog,
-      authority: role && { table: table!, role },
-      leases: [lease, ...(added?.leases ?? [])],
+      leases: [lease],
       zones: allZones,
       stubPort,
       notReady,
@@ -227,10 +204,7 @@ function makeCatalog(options: ResolverOptions): Catalog {
 }
 
 async function addStubEndpoint(
-  options: ResolverOptions & {
-    readonly reserved: () => readonly string[];
-    readonly federationZones: () => readonly string[];
-  },
+  options: ResolverOptions & { readonly reserved: () => readonly string[] },
   server: DnsServer,
   parts: Parts,
 ): Promise<number | undefined> {
@@ -244,7 +218,6 @@ async function addStubEndpoint(
     mayPost: endpoint.mayPost,
     fixed: options.stubZones ?? [],
     reserved: options.reserved,
-    ownZones: options.federationZones,
     ...options.stubKeys,
     onChange: (zones) => server.setStubZones(zones),
     suffix: endpoint.suffix,

@@ -30,7 +30,7 @@ export async function startUpResolver(options: MemberPartsOptions & { readonly i
   });
   try {
     const admin = await startDnsAdmin({
-      ...{ world, listen: { host: '127.0.0.1', port: 0 } },
+      ...{ part: 'dns', world, listen: { host: '127.0.0.1', port: 0 } },
       ...{ server: resolver.server, catalog: resolver.catalog },
       zones: () => resolver.zones(),
       notReady: () => resolver.notReady(),
