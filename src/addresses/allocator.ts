@@ -9,6 +9,7 @@ import type { Client } from '../kube/client/client.ts';
 import type { InformerReader } from '../kube/controller/informer.ts';
 import { isAlreadyExists, isConflict } from '../kube/objects/api-error.ts';
 import { formatTime } from '../kube/objects/conditions.ts';
+import { addressHoldMs } from '../kube/objects/ours.ts';
 import { type AddressClaim, addressClaimName, addressClaimType, addressOfClaimName } from './address-claim.ts';
 import { type AddressOwner, candidates } from './candidates.ts';
 import { canonicalAddress, claimFor, isClaimOf, ownerKey } from './claim.ts';
@@ -19,8 +20,8 @@ export interface AllocatorOptions {
   readonly log: Log;
   /** With the index `claimsByOwner`. */
   readonly claims: InformerReader<AddressClaim>;
-  /** How long a released address is kept for its owner. */
-  readonly holdMs: () => number;
+  /** How long a released address is kept for its owner; `addressHoldMs` if absent. */
+  readonly holdMs?: () => number;
 }
 
 interface HoldRequest {
@@ -52,7 +53,7 @@ export interface Allocator {
 export const claimsByOwner = 'owner';
 
 export function createAllocator(options: AllocatorOptions): Allocator {
-  const { home, world, claims, holdMs } = options;
+  const { home, world, claims, holdMs = () => addressHoldMs } = options;
 
   async function hold(request: HoldRequest): Promise<Held> {
     const { owner, range, present, wishes } = request;

@@ -4,6 +4,7 @@
 
 import { ByteReader, ByteWriter } from '../../base/dns/bytes.ts';
 import { encodeName, isWithin, reverseName, tryEncodeName } from '../../base/dns/name.ts';
+import { compareRights, type NameRight } from '../../base/name-right.ts';
 import type { Clock } from '../../base/world.ts';
 import { type PeerService, peersDomain } from '../../peering/kinds/peer-service.ts';
 import { zoneMark } from '../names/answers.ts';
@@ -241,11 +242,13 @@ interface PeerNames {
   readonly mark: number;
 }
 
-// A settled claim wins over the rule; then the older claim wins.
 function byRight(one: Claimant, other: Claimant): number {
-  const [a, b] = [one.facts, other.facts];
-  if (a.hasVerdict !== b.hasVerdict) return a.hasVerdict ? -1 : 1;
-  return a.firstSeenMs - b.firstSeenMs || (one.key < other.key ? -1 : 1);
+  return compareRights(rightOf(one), rightOf(other));
+}
+
+/** A verdict of the home goes before what is computed here. */
+function rightOf({ key, facts }: Claimant): NameRight {
+  return { key, isSettled: facts.hasVerdict, sinceMs: facts.firstSeenMs };
 }
 
 function isSameButSeen(one: PeerFacts, other: PeerFacts): boolean {

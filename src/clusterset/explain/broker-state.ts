@@ -7,7 +7,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type Cluster, clusterType } from '../kinds/cluster.ts';
-import { type ClusterSet, clusterSetDefaults, clusterSetType } from '../kinds/cluster-set.ts';
+import { addressRangesOf, type ClusterSet, clusterSetDefaults, clusterSetType } from '../kinds/cluster-set.ts';
 import { readHeartbeat } from '../members/read-heartbeat.ts';
 import { type MemberRecord, readMemberRecord } from '../membership/member-record.ts';
 import { memberRecordName } from '../rules/broker-layout.ts';
@@ -81,7 +81,7 @@ export async function membersWithoutNetworks(client: Client, members: readonly K
 }
 
 export function virtualRanges(set: ClusterSet): NamedRange[] {
-  const ranges = { ...clusterSetDefaults.addressRanges, ...set.spec?.addressRanges };
+  const ranges = addressRangesOf(set.spec);
   const named = (cidrs: readonly string[], what: string) =>
     cidrs.map((cidr) => ({ cidr, whose: `${what} of clusterset ${set.metadata.name}`, kind: 'virtual' as const }));
   return [

@@ -2,6 +2,7 @@
 // left out; the constants here are the same, for those who have no ClusterSet yet.
 
 import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import { addressHoldMs } from '../../kube/objects/ours.ts';
 import type { ChoiceSpec } from './service-import-policy.ts';
 
 export const clusterSetType: ResourceType = {
@@ -91,10 +92,15 @@ export const clusterSetDefaults = {
     peers: ['241.0.0.0/12', 'fd70:6f72:74f1::/64'],
     external: ['242.0.0.0/8', 'fd70:6f72:74f2::/64'],
   },
-  addressHoldSeconds: 86_400,
+  addressHoldSeconds: addressHoldMs / 1000,
   dns: { zone: 'clusterset.local', ttlSeconds: 5, clusterNames: 'Hidden' },
   memberQuota: { services: 20_000, endpointSlices: 50_000, bytes: '256Mi' },
 } as const satisfies ReadonlyDeep<ClusterSetSpec>;
+
+/** The ranges of virtual addresses that a ClusterSet gives, and the defaults of those that it does not. */
+export function addressRangesOf(spec: ClusterSetSpec | undefined) {
+  return { ...clusterSetDefaults.addressRanges, ...spec?.addressRanges };
+}
 
 type ReadonlyDeep<T> = { readonly [K in keyof T]: ReadonlyDeep<T[K]> };
 

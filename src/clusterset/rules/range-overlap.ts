@@ -3,7 +3,7 @@
 
 import { doRangesOverlap, type IpRange, isInRange, parseIp, parseRange } from '../../base/net/ip.ts';
 import { refusedWithin } from '../../base/net/special-ranges.ts';
-import { type ClusterSetSpec, clusterSetDefaults } from '../kinds/cluster-set.ts';
+import { addressRangesOf, type ClusterSetSpec, clusterSetDefaults } from '../kinds/cluster-set.ts';
 
 export interface NamedRange {
   readonly cidr: string;
@@ -67,7 +67,7 @@ const renewalsPerLease = 2;
 const takeoverSeconds = 16;
 
 export function clusterSetProblems(spec: ClusterSetSpec): string[] {
-  const { clusterSet, peers, external } = { ...clusterSetDefaults.addressRanges, ...spec.addressRanges };
+  const { clusterSet, peers, external } = addressRangesOf(spec);
   return [
     ...rangeProblems('range of clusterset IPs', clusterSet),
     ...rangeProblems("range of peers' addresses", peers),

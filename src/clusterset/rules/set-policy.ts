@@ -3,6 +3,7 @@
 import { type IpFamily, type IpRange, parseRange } from '../../base/net/ip.ts';
 import {
   type AccessMode,
+  addressRangesOf,
   type ClusterSet,
   type ClusterSetIpPolicy,
   clusterSetDefaults,
@@ -45,7 +46,7 @@ export interface SetPolicy {
 export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
   const spec = { ...clusterSetDefaults, ...set?.spec };
   const lease = { ...clusterSetDefaults.lease, ...set?.spec?.lease };
-  const { clusterSet, peers, external } = { ...clusterSetDefaults.addressRanges, ...set?.spec?.addressRanges };
+  const { clusterSet, peers, external } = addressRangesOf(set?.spec);
   const leaseMs = lease.durationSeconds * 1000;
   return {
     ports: spec.ports,

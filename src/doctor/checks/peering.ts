@@ -4,7 +4,7 @@ import { formatElapsed } from '../../base/text/elapsed.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import { reachProblem, signOfLifeMsMax } from '../../peering/explain/explain.ts';
 import { serviceOfImport } from '../../peering/kinds/imported-service.ts';
-import type { Peer, PeerSideStatus } from '../../peering/kinds/peer.ts';
+import { type Peer, type PeerSideStatus, peerDefaults } from '../../peering/kinds/peer.ts';
 import { exportsService } from '../../peering/kinds/peer-export.ts';
 import { reachableCondition, servedCondition } from '../../peering/rules/reach.ts';
 import type { Checks, Found } from '../diagnosis.ts';
@@ -75,8 +75,11 @@ function sidesOf({ status }: Peer): [string, PeerSideStatus][] {
 }
 
 function withdrawal({ spec, status }: Peer): string {
-  const leftSeconds = (spec.retentionSeconds ?? 86_400) - (status?.consumer?.awaySeconds ?? 0);
-  return `its ${status?.consumer?.services ?? 0} services are withdrawn in ${formatElapsed(1000 * Math.max(0, leftSeconds))}`;
+  const retentionSeconds = spec.retentionSeconds ?? peerDefaults.retentionSeconds;
+  const services = `its ${status?.consumer?.services ?? 0} services`;
+  if (retentionSeconds === 0) return `${services} stay`;
+  const leftSeconds = Math.max(0, retentionSeconds - (status?.consumer?.awaySeconds ?? 0));
+  return `${services} are withdrawn in ${formatElapsed(1000 * leftSeconds)}`;
 }
 
 function nothingSelected({ peerExports, services, imports }: ClusterFacts): Found[] {

@@ -68,7 +68,6 @@ export interface ExternalServicesController {
   stop(): Promise<void>;
 }
 
-const holdMs = 24 * 3_600_000;
 /** Certificates run out without an event. */
 const lookAgainMs = 600_000;
 /** Addresses come free without an event that names us. */
@@ -89,7 +88,7 @@ export function runExternalServices(options: ExternalServicesOptions): ExternalS
     ...{ client: home, world, log, type: addressClaimType },
     indexes: { [claimsByOwner]: (claim) => [ownerKey(claim.spec.owner)] },
   });
-  const allocator = createAllocator({ home, world, log, claims, holdMs: () => holdMs });
+  const allocator = createAllocator({ home, world, log, claims });
   const overlapLog = new OverlapLog(log, world);
   /** Undefined until the first look, and when the ground has changed. */
   let book: ServiceBook | undefined;

@@ -1,6 +1,7 @@
 // Which hostnames external services have: those written in InternalVIP matches and those that HostnameGenerators make, and
 // who has a name that several claim. Pure. Resources come and go one by one; the order in which they come never matters.
 
+import { compareRights, type NameRight } from '../../base/name-right.ts';
 import { selectsLabels } from '../../kube/objects/label-selector.ts';
 import { allowManyAnnotation, type HostnameGenerator, selectedMax } from '../kinds/hostname-generator.ts';
 import { type ExternalAddress, type MeshExternalService, ownName } from '../kinds/mesh-external-service.ts';
@@ -25,13 +26,11 @@ export interface HostnameGround {
   readonly othersAt: (hostname: string) => readonly NameOwner[];
 }
 
-interface Claim {
+interface Claim extends NameRight {
   /** Those of one owner share a name. */
   readonly owner: string;
-  /** For people. */
-  readonly claimant: string;
-  readonly name: string;
-  readonly createdMs: number;
+  /** Kind and key, for people. */
+  readonly key: string;
 }
 
 interface Entry {
@@ -92,7 +91,7 @@ export class HostnameBook {
   /** The external service that has a name, for people; undefined if none has it. */
   holder(hostname: string): string | undefined {
     const [winner] = this.#claims.has(hostname) ? this.#claimsAt(hostname) : [];
-    return winner !== undefined && isOurs(winner) ? winner.claimant : undefined;
+    return winner !== undefined && isOurs(winner) ? winner.key : undefined;
   }
 
   /** Makes the wishes of a resource anew. Returns the hostnames that it wished or wishes. */
@@ -138,21 +137,19 @@ export class HostnameBook {
     if (zone !== undefined) return refuse(`not available because it lies in the zone ${zone}`);
     const [winner] = this.#claimsAt(hostname);
     if (winner === undefined || winner.owner === ownerOfId(id)) return address;
-    return refuse(`not available because of the clash with ${winner.claimant}, which is older`);
+    return refuse(`not available because of the clash with ${winner.key}, which is older`);
   }
 
   /** The one that has the name first. */
   #claimsAt(hostname: string): Claim[] {
     const own = Array.from(this.#claims.get(hostname) ?? [], (id): Claim => {
-      const { createdMs } = ownerOf(this.#entries.get(id)!.object);
-      return { owner: ownerOfId(id), claimant: `${ourKind} ${id}`, name: id.split('/').at(-1)!, createdMs };
+      const { createdMs: sinceMs } = ownerOf(this.#entries.get(id)!.object);
+      return { owner: ownerOfId(id), key: `${ourKind} ${id}`, name: id.split('/').at(-1)!, sinceMs };
     });
-    const others = this.#ground.othersAt(hostname).map(({ kind, key, createdMs }): Claim => {
-      return { owner: `${kind} ${key}`, claimant: `${kind} ${key}`, name: key.split('/').at(-1)!, createdMs };
+    const others = this.#ground.othersAt(hostname).map(({ kind, key, createdMs: sinceMs }): Claim => {
+      return { owner: `${kind} ${key}`, key: `${kind} ${key}`, name: key.split('/').at(-1)!, sinceMs };
     });
-    return [...own, ...others].sort(
-      (a, b) => a.createdMs - b.createdMs || compareText(a.name, b.name) || compareText(a.claimant, b.claimant),
-    );
+    return [...own, ...others].sort(compareRights);
   }
 }
 
@@ -165,8 +162,8 @@ function ownerOfId(id: string): string {
   return id.includes('/') ? 'broker' : 'home';
 }
 
-function isOurs({ claimant }: Claim): boolean {
-  return claimant.startsWith(`${ourKind} `);
+function isOurs({ key }: Claim): boolean {
+  return key.startsWith(`${ourKind} `);
 }
 
 function writtenNames(object: MeshExternalService): ExternalAddress[] {

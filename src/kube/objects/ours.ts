@@ -42,3 +42,6 @@ export const xdsRootsName = 'portolan-xds-roots';
 export const gatewayAuthoritySecret = 'portolan-gateway-authority';
 /** Secret with the authority of the discovery server, which reads it alone. */
 export const xdsAuthoritySecret = 'portolan-xds-authority';
+
+/** How long a released virtual address is kept for its owner, unless a ClusterSet says otherwise. */
+export const addressHoldMs = 24 * 3_600_000;

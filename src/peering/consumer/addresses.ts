@@ -34,8 +34,6 @@ interface Kept {
   readonly resourceVersion: string;
 }
 
-/** As long as a clusterset keeps the address of a service that went, for when it comes back. */
-const holdMs = 24 * 3_600_000;
 const sweepEveryMs = 600_000;
 const writesMax = 32;
 /** Addresses of services that went come free without a word. */
@@ -57,7 +55,7 @@ export async function startPeerAddresses(options: PeerAddressesOptions): Promise
       resourceVersion: metadata.resourceVersion ?? '',
     }),
   });
-  const allocator = createAllocator({ home: client, world, log, claims, holdMs: () => holdMs });
+  const allocator = createAllocator({ home: client, world, log, claims });
   const queue = createQueue({
     name: 'peer-addresses',
     world,

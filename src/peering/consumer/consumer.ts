@@ -273,7 +273,7 @@ export class Consumer {
     // Mostly it is its id, of which one copy is enough.
     const fqdn = lowerCase === id ? id : lowerCase;
     const names = [...new Set([fqdn, aliasOf(peer, spec), ...aliases])];
-    const others = this.#names.set({ key, names, since: stored.firstSeenMs });
+    const others = this.#names.set({ key, names, sinceMs: stored.firstSeenMs });
     for (const other of [key, ...others]) this.#tellNames(other);
   }
 

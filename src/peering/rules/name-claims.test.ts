@@ -3,8 +3,8 @@ import { NameClaims } from './name-claims.ts';
 
 test('names: two owners claim one name -> the older keeps it, the other has its alias, both are told', () => {
   const claims = new NameClaims();
-  expect(claims.set({ key: 'a db', names: ['db.x', 'db.a.peers'], since: 1 })).toEqual([]);
-  expect(claims.set({ key: 'b db', names: ['db.x', 'db.b.peers'], since: 2 })).toEqual(['a db']);
+  expect(claims.set({ key: 'a db', names: ['db.x', 'db.a.peers'], sinceMs: 1 })).toEqual([]);
+  expect(claims.set({ key: 'b db', names: ['db.x', 'db.b.peers'], sinceMs: 2 })).toEqual(['a db']);
   expect(claims.verdict('a db')).toEqual({
     hostnames: ['db.x', 'db.a.peers'],
     lost: [],
@@ -19,11 +19,11 @@ test('names: two owners claim one name -> the older keeps it, the other has its 
 
 test('names: the older one goes, or changes its name -> the other gets it', () => {
   const claims = new NameClaims();
-  claims.set({ key: 'a', names: ['n'], since: 1 });
-  claims.set({ key: 'b', names: ['n'], since: 2 });
-  expect(claims.set({ key: 'a', names: ['m'], since: 1 })).toEqual(['b']);
+  claims.set({ key: 'a', names: ['n'], sinceMs: 1 });
+  claims.set({ key: 'b', names: ['n'], sinceMs: 2 });
+  expect(claims.set({ key: 'a', names: ['m'], sinceMs: 1 })).toEqual(['b']);
   expect(claims.verdict('b').hostnames).toEqual(['n']);
-  claims.set({ key: 'a', names: ['n'], since: 1 });
+  claims.set({ key: 'a', names: ['n'], sinceMs: 1 });
   expect(claims.verdict('b').hostnames).toEqual([]);
   expect(claims.remove('a')).toEqual(['b']);
   expect(claims.verdict('b')).toEqual({ hostnames: ['n'], lost: [], contested: [] });
@@ -31,7 +31,7 @@ test('names: the older one goes, or changes its name -> the other gets it', () =
 
 test('names: the order of arrival does not matter, age does', () => {
   const claims = new NameClaims();
-  claims.set({ key: 'young', names: ['n'], since: 9 });
-  expect(claims.set({ key: 'old', names: ['n'], since: 1 })).toEqual(['young']);
+  claims.set({ key: 'young', names: ['n'], sinceMs: 9 });
+  expect(claims.set({ key: 'old', names: ['n'], sinceMs: 1 })).toEqual(['young']);
   expect(claims.verdict('old').hostnames).toEqual(['n']);
 });

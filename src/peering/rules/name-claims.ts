@@ -1,12 +1,13 @@
 // The owner of each name: the first to claim it, for as long as it claims it. Pure; the cost of a change is that of
 // the names it touches.
 
+import { compareRights } from '../../base/name-right.ts';
+
 export interface Claimant {
   /** Peer and id, in one text. */
   readonly key: string;
   readonly names: readonly string[];
-  /** The smaller is the older. */
-  readonly since: number;
+  readonly sinceMs: number;
 }
 
 export interface NameVerdict {
@@ -29,7 +30,7 @@ export class NameClaims {
     const touched = before === undefined ? new Set<string>() : this.#drop(before);
     this.#claimants.set(claimant.key, claimant);
     for (const name of claimant.names) {
-      const claims = [...this.#claimsOf(name), claimant].sort(byAge);
+      const claims = [...this.#claimsOf(name), claimant].sort(compareRights);
       this.#keep(name, claims);
       for (const { key } of claims) touched.add(key);
     }
@@ -77,8 +78,4 @@ export class NameClaims {
     }
     return touched;
   }
-}
-
-function byAge(one: Claimant, other: Claimant): number {
-  return one.since - other.since || (one.key < other.key ? -1 : 1);
 }
