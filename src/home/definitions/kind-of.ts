@@ -31,6 +31,7 @@ export function kindsFromDefinition(definition: CustomResourceDefinition, rules:
     isNamespaced: spec.scope === 'Namespaced',
     versions: versions.map(versionOf),
     storageVersion: storageVersionOf(spec),
+    schemaRevision: Number(definition.metadata.resourceVersion ?? 0),
     behaviour: { ...behaviourOf(spec.versions), ...rules[`${spec.group}/${names.kind}`] },
   };
 }

@@ -21,6 +21,8 @@ export interface Kind {
   readonly versions: readonly KindVersion[];
   /** All versions are stored in this one; they differ in nothing but their apiVersion. */
   readonly storageVersion: string;
+  /** Objects stored at an earlier revision may lack defaults of the schema, or have fields that it no longer knows. */
+  readonly schemaRevision?: number;
   readonly behaviour: KindBehaviour;
 }
 

@@ -16,6 +16,10 @@ export interface Served {
   /** The beginning of an answer; the revision and the stored bytes follow. */
   readonly opening: string;
   readonly openingUnstored: string;
+  /** Objects of earlier revisions are brought into the form of the schema when they are read; 0 if there are none. */
+  readonly renewsBefore: number;
+  /** Tells encodings of one event apart that were made by different versions or schemas. */
+  readonly encodingName: string;
   /** Set while the definition is being deleted: nothing new may be created. */
   isTerminating: boolean;
   /** Called when this version is no longer served in this form. Returns how to stop listening. */
@@ -116,6 +120,8 @@ function serveVersion(kind: Kind, version: KindVersion, verbs: ReadonlySet<strin
     verbs,
     opening: `${openingUnstored}"resourceVersion":"`,
     openingUnstored,
+    renewsBefore: kind.schemaRevision ?? 0,
+    encodingName: `${apiVersion}@${kind.schemaRevision ?? 0}`,
     isTerminating: false,
     onRetired: (listener) => {
       listeners.add(listener);

@@ -3,6 +3,9 @@
 // the stored bytes. Every version of a kind is stored in the same form.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
+import { applySchemaDefaults } from '../schema/defaults.ts';
+import { pruneUnknownFields } from '../schema/prune.ts';
+import type { Schema } from '../schema/schema.ts';
 import type { Entry } from '../store/store.ts';
 import { registryRoot } from './kind.ts';
 import type { Served } from './registry.ts';
@@ -57,8 +60,24 @@ export function parseStored(served: Served, stored: Stored): AnyObject {
   const object = JSON.parse(textOf(stored.value)) as AnyObject;
   object.apiVersion = served.apiVersion;
   object.kind = served.kind.kind;
+  if (isOutdated(served, stored)) renew(served.version.schema, object);
   if (stored.revision > 0) object.metadata.resourceVersion = String(stored.revision);
   return object;
+}
+
+/** The schema of the kind may have changed since the object was stored. */
+export function isOutdated(served: Served, { revision }: Pick<Stored, 'revision'>): boolean {
+  return revision < served.renewsBefore;
+}
+
+function renew(schema: Schema, object: AnyObject): void {
+  pruneUnknownFields(schema, object);
+  applySchemaDefaults(schema, object);
+}
+
+/** The bytes of an object as today's schema describes it. */
+export function renewedValue(served: Served, stored: Stored): Uint8Array {
+  return isOutdated(served, stored) ? encodeStored(parseStored(served, stored)) : stored.value;
 }
 
 export function textOf(bytes: Uint8Array): string {
@@ -76,12 +95,16 @@ function openingOf(served: Served, revision: number): string {
 }
 
 export function encodeAnswer(served: Served, stored: Stored): Buffer {
-  return splice(openingOf(served, stored.revision), stored.value, '');
+  return splice(openingOf(served, stored.revision), renewedValue(served, stored), '');
 }
 
 /** One line of a watch stream. */
 export function encodeEvent(type: string, served: Served, stored: Stored): Buffer {
-  return splice(`{"type":"${type}","object":${openingOf(served, stored.revision)}`, stored.value, '}\n');
+  return splice(
+    `{"type":"${type}","object":${openingOf(served, stored.revision)}`,
+    renewedValue(served, stored),
+    '}\n',
+  );
 }
 
 function splice(opening: string, value: Uint8Array, closing: string): Buffer {
@@ -132,7 +155,16 @@ async function* encodeChunks(served: Served, entries: readonly Entry[], opening:
   }
 }
 
-function encodeItems(served: Served, entries: readonly Entry[], opening: string, closing: string): Buffer {
+type Encoded = Pick<Entry, 'revision' | 'latin1'>;
+
+function renewedEntry(served: Served, entry: Entry): Encoded {
+  if (!isOutdated(served, entry)) return entry;
+  return { revision: entry.revision, latin1: bufferOf(renewedValue(served, entry)).toString('latin1') };
+}
+
+function encodeItems(served: Served, stored: readonly Entry[], opening: string, closing: string): Buffer {
+  const entries: readonly Encoded[] =
+    served.renewsBefore === 0 ? stored : stored.map((entry) => renewedEntry(served, entry));
   const openings = entries.map((entry) => openingOf(served, entry.revision));
   let length = Buffer.byteLength(opening) + Math.max(0, entries.length - 1) + closing.length;
   for (let index = 0; index < entries.length; index++) {

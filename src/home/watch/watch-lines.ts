@@ -8,7 +8,7 @@ import { type IncludeObject, metadataOf, tableOf } from '../encoding/table.ts';
 import type { EventMemo } from '../model/call.ts';
 import type { Served } from '../model/registry.ts';
 import type { StatusError } from '../model/status.ts';
-import { encodeEvent, parseStored, type Stored } from '../model/stored.ts';
+import { encodeEvent, parseStored, renewedValue, type Stored } from '../model/stored.ts';
 import type { StoreEvent } from '../store/store.ts';
 
 export type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -26,11 +26,11 @@ export function eventLine(memo: EventMemo, how: LineForm, type: EventType, event
   const { form, served, includeObject } = how;
   const name =
     form.kind === 'json'
-      ? type + served.apiVersion
-      : `${type} ${served.apiVersion} ${form.kind} ${includeObject} ${how.hasColumns}`;
+      ? type + served.encodingName
+      : `${type} ${served.encodingName} ${form.kind} ${includeObject} ${how.hasColumns}`;
   const line = memo.bytes(event, name, () => {
     // A deleted object is shown in its last state, at the revision of its deletion.
-    const value = type === 'DELETED' ? event.previous!.value : event.entry!.value;
+    const value = type === 'DELETED' ? renewedValue(served, event.previous!) : event.entry!.value;
     return storedLine(how, type, { value, revision: event.revision });
   });
   // Another watch may have made it.
