@@ -103,3 +103,47 @@ describe('namespaces', () => {
     expect([status, body.reason]).toEqual([403, 'Forbidden']);
   });
 });
+
+describe('namespaces: finalize', () => {
+  const path = '/api/v1/namespaces/n';
+  const namespace = (finalizers: string[], metadata: object = {}) => ({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'n', ...metadata },
+    spec: { finalizers },
+  });
+
+  test('written -> its finalizers are those given and nothing else changes; any other write leaves them alone', async () => {
+    const { ok } = await createTestApi();
+    const made = await ok('POST /api/v1/namespaces', namespace([]));
+    const labels = { other: 'x' };
+    const written = await ok(`PUT ${path}/finalize`, namespace(['kubernetes', 'ex.io/hold'], { labels }));
+    expect(written.spec.finalizers).toEqual(['kubernetes', 'ex.io/hold']);
+    expect(written.metadata.labels).toEqual(made.metadata.labels);
+    expect((await ok(`PUT ${path}`, namespace([]))).spec.finalizers).toEqual(['kubernetes', 'ex.io/hold']);
+  });
+
+  test('deleted while a finalizer of somebody else is there -> stays until that is taken out', async () => {
+    const { ok, send, time } = await createTestApi();
+    await ok('POST /api/v1/namespaces', namespace(['ex.io/hold']));
+    await ok(`DELETE ${path}`);
+    await time.advance(5000);
+    const held = await ok(`GET ${path}`);
+    expect([held.status.phase, held.spec.finalizers]).toEqual(['Terminating', ['ex.io/hold']]);
+    await ok(`PUT ${path}/finalize`, namespace([]));
+    expect((await send(`GET ${path}`)).status).toBe(404);
+  });
+
+  test('wrong requests -> refused', async () => {
+    const { ok, send } = await createTestApi();
+    await ok('POST /api/v1/namespaces', namespace([]));
+    const statuses = await Promise.all([
+      send(`GET ${path}/finalize`),
+      send(`PUT ${path}/finalize`, namespace([], { resourceVersion: '1' })),
+      send(`PUT ${path}/finalize`, namespace([], { uid: 'other' })),
+      send(`PUT ${path}/finalize`, namespace([], { name: 'other' })),
+      send('PUT /api/v1/namespaces/none/finalize', namespace([], { name: 'none' })),
+    ]);
+    expect(statuses.map(({ status }) => status)).toEqual([405, 409, 409, 400, 404]);
+  });
+});

@@ -116,6 +116,7 @@ function subresourcesOf(kind: Kind, version: KindVersion): BelowResource[] {
   const type = { group: kind.group, version: version.name, kind: kind.kind };
   return [
     ...own,
+    ...(kind.behaviour.finalize ? [{ name: 'finalize', type, verbs: ['update'] }] : []),
     ...(version.scale ? [{ name: 'scale', type: scaleType, verbs }] : []),
     ...(version.hasStatus ? [{ name: 'status', type, verbs }] : []),
   ];

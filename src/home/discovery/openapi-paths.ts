@@ -73,6 +73,8 @@ export function addPaths(paths: Paths, kind: Kind, version: KindVersion): void {
     const status = make.some(verbs, { get: ['get'], put: ['update'], patch: ['patch'] });
     paths[`${place}/{name}/status`] = { ...status, parameters };
   }
+  if (kind.behaviour.finalize !== undefined)
+    paths[`${place}/{name}/finalize`] = { ...make.some(verbs, { put: ['update'] }), parameters };
   if (version.scale !== undefined) {
     const ofScale = operationsOf(scaleKind, scaleKind.versions[0]!);
     const scale = ofScale.some(verbs, { get: ['get'], put: ['update'], patch: ['patch'] });

@@ -1,5 +1,5 @@
-// The Namespace kind. The emptying controller is named in the spec.finalizers of a deleted one; only that controller
-// may remove its entry.
+// The Namespace kind. The emptying controller is named in the spec.finalizers of a deleted one; only that controller, and
+// those who may write the subresource `finalize`, remove its entry.
 
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
@@ -24,14 +24,22 @@ export const namespaceKind: Kind = builtinKind<Namespace>({
     namespace.status.phase ??= 'Active';
   },
   selectableFields: { 'status.phase': phaseOf },
-  behaviour: { isMetadataInStatus: true, admit: async (admission) => admitNamespace(admission) },
+  behaviour: {
+    isMetadataInStatus: true,
+    admit: async (admission) => admitNamespace(admission),
+    finalize: (stored, wanted) => {
+      setFinalizers(stored, finalizersOf(wanted));
+      return stored;
+    },
+  },
 });
 
 function phaseOf(namespace: Namespace): string {
   return namespace.status?.phase ?? 'Active';
 }
 
-function admitNamespace({ operation, object, previous }: Admission): void {
+function admitNamespace({ operation, subresource, object, previous }: Admission): void {
+  if (operation === 'update' && subresource === 'finalize') return;
   if (operation === 'delete') refuseIfNeeded(object.metadata.name);
   else if (operation === 'create') setFinalizers(object, [...new Set([...finalizersOf(object), namespaceFinalizer])]);
   // A replace need not repeat them; once it is being deleted, they go one by one.

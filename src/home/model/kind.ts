@@ -87,6 +87,8 @@ export interface KindBehaviour {
   admit?(admission: Admission): Promise<void>;
   /** Answers a create without storing anything. */
   review?(object: AnyObject, context: RequestContext): Promise<AnyObject>;
+  /** PUT to `<name>/finalize`: what is stored when the client wants the finalizers of `wanted`. */
+  finalize?(stored: AnyObject, wanted: AnyObject): AnyObject;
   /** POST to `<name>/<subresource>`, such as a ServiceAccount's token. */
   readonly subresources?: Readonly<Record<string, Subresource>>;
 }
@@ -108,6 +110,8 @@ export interface RequestContext {
 
 export interface Admission extends RequestContext {
   readonly operation: 'create' | 'update' | 'delete';
+  /** Empty for the main resource. */
+  readonly subresource: string;
   /** The object to be stored; on delete, the present one. */
   readonly object: AnyObject;
   readonly previous: AnyObject | undefined;

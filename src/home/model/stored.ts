@@ -66,7 +66,7 @@ export function parseStored(served: Served, stored: Stored): AnyObject {
 }
 
 /** The schema of the kind may have changed since the object was stored. */
-export function isOutdated(served: Served, { revision }: Pick<Stored, 'revision'>): boolean {
+function isOutdated(served: Served, { revision }: Pick<Stored, 'revision'>): boolean {
   return revision < served.renewsBefore;
 }
 

@@ -19,7 +19,7 @@ import type { PartProxy } from '../verbs/part-proxy.ts';
 import { patch } from '../verbs/patch.ts';
 import { getScale, scaleSubresource } from '../verbs/scale.ts';
 import { createInSubresource } from '../verbs/subresource.ts';
-import { update } from '../verbs/update.ts';
+import { finalize, update } from '../verbs/update.ts';
 import { watch } from '../watch/watch.ts';
 import type { PathHandler } from './paths.ts';
 import type { RequestMetrics } from './request-metrics.ts';
@@ -141,6 +141,10 @@ function dispatch(engine: Engine, call: Call, route: ResourceRoute, form: Form):
   const { verb } = route;
   if (route.subresource === 'status' && call.served.version.hasStatus) return onStatus(engine, call, verb);
   if (route.subresource === scaleSubresource && call.served.version.scale) return onScale(engine, call, verb);
+  if (route.subresource === 'finalize' && call.served.kind.behaviour.finalize !== undefined) {
+    if (verb !== 'update') throw methodNotAllowed();
+    return finalize(engine, call);
+  }
   if (route.subresource !== '') return createInSubresource(engine, call, verb);
   if (!call.served.verbs.has(verb)) throw methodNotAllowed();
   switch (verb) {

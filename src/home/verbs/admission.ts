@@ -11,7 +11,13 @@ export type AdmissionOf = Pick<Admission, 'operation' | 'object' | 'previous'>;
 
 /** Throws what the kind throws. The object may have been changed afterwards. */
 export async function admit(engine: Engine, call: Call, asked: AdmissionOf): Promise<Admission> {
-  const admission: Admission = { ...contextOf(engine, call), ...asked, alsoCompare: [], alsoWrite: [] };
+  const admission: Admission = {
+    ...contextOf(engine, call),
+    subresource: call.subresource,
+    ...asked,
+    alsoCompare: [],
+    alsoWrite: [],
+  };
   if (asked.operation !== 'delete') refuseForeignBlocks(engine, call, asked);
   await call.served.kind.behaviour.admit?.(admission);
   return admission;

@@ -5,7 +5,7 @@ import type { Answer, Call, Engine, ListAnswer, Place } from '../model/call.ts';
 import type { Served } from '../model/registry.ts';
 import { StatusError } from '../model/status.ts';
 import { badRequest, expired, tooOldForList } from '../model/status-errors.ts';
-import { isOutdated, objectKey, parsePlace, parseStored } from '../model/stored.ts';
+import { objectKey, parsePlace, parseStored } from '../model/stored.ts';
 import { CompactedError, type Entry, type RangeResult } from '../store/store.ts';
 import { type ListOptions, parseListOptions } from './list-options.ts';
 import { waitForRevision } from './revisions.ts';
@@ -176,9 +176,7 @@ function request(prefix: string, after: string | undefined, revision: number | u
 function isSelected(served: Served, selection: Selection, entry: Entry): boolean {
   if (!selection.matchesPlace(parsePlace(served.keyPrefix, entry.key))) return false;
   if (selection.matchesObject === undefined) return true;
-  // A default that the stored bytes lack may be what is asked for.
-  const mayMatch = isOutdated(served, entry) || selection.mayMatch(entry.latin1);
-  return mayMatch && selection.matchesObject(parseStored(served, entry));
+  return selection.mayMatch(entry.latin1) && selection.matchesObject(parseStored(served, entry));
 }
 
 function tooOld(token: ContinueToken | undefined): StatusError {

@@ -28,6 +28,22 @@ export function update(engine: Engine, call: Call): Promise<Answer> {
   return modified.then(face.answer);
 }
 
+/** PUT to `finalize`: the finalizers of the kind's own list, and nothing else. The last one to go takes the object with it. */
+export function finalize(engine: Engine, call: Call): Promise<Answer> {
+  checkWriteOptions(call, 'UpdateOptions');
+  return modify(engine, call, {
+    part: 'all',
+    next: async (current, step) => {
+      const wanted = await readObject(engine, call, step);
+      checkPlace(call, wanted);
+      const { uid, resourceVersion } = wanted.metadata;
+      const { resourceVersion: _current, ...metadata } = current.metadata;
+      current.metadata = { ...metadata, ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
+      return call.served.kind.behaviour.finalize!(current, wanted);
+    },
+  });
+}
+
 function isCreatedByUpdate({ served, subresource }: Call): boolean {
   return served.kind.behaviour.isCreatedByUpdate === true && subresource === '';
 }

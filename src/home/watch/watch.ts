@@ -6,7 +6,7 @@ import { parseIncludeObject } from '../encoding/table.ts';
 import type { Answer, Call, Engine } from '../model/call.ts';
 import { StatusError } from '../model/status.ts';
 import { asStatusError, expired } from '../model/status-errors.ts';
-import { chunkEnd, isOutdated, parsePlace } from '../model/stored.ts';
+import { chunkEnd, parsePlace } from '../model/stored.ts';
 import { CompactedError, type Entry, type StoreEvent } from '../store/store.ts';
 import { listEntries, prefixOf } from '../verbs/list.ts';
 import { type ListOptions, parseListOptions } from '../verbs/list-options.ts';
@@ -242,6 +242,5 @@ function isSelected({ engine, call, selection }: Watching, entry: Entry): boolea
   if (selection.isEverything) return true;
   if (!selection.matchesPlace(parsePlace(call.served.keyPrefix, entry.key))) return false;
   if (selection.matchesObject === undefined) return true;
-  const mayMatch = isOutdated(call.served, entry) || selection.mayMatch(entry.latin1);
-  return mayMatch && selection.matchesObject(engine.memo.object(call.served, entry));
+  return selection.mayMatch(entry.latin1) && selection.matchesObject(engine.memo.object(call.served, entry));
 }
