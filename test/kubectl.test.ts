@@ -120,6 +120,20 @@ describeWith(['kubectl'], 'kubectl', () => {
     expect(out).toBe('configmap/many-1 created\nconfigmap/many-2 created');
   });
 
+  test('scale: a Deployment -> as many as said, if there are as many as expected; the manager is told', async () => {
+    await kubectl.ok('create deployment crew --image=nginx --replicas=2');
+    expect(await kubectl.refused('scale deployment crew --replicas=5 --current-replicas=3')).toContain('replicas');
+    await kubectl.ok('scale deployment crew --replicas=5 --current-replicas=2');
+    expect(await value('{.spec.replicas}', 'deployment crew')).toBe('5');
+    const { metadata } = JSON.parse(await kubectl.ok('get deployment crew -o json --show-managed-fields'));
+    const managers = metadata.managedFields.map((entry: { manager: string; subresource?: string }) => [
+      entry.manager,
+      entry.subresource,
+    ]);
+    expect(managers).toContainEqual(['kubectl-create', undefined]);
+    expect(managers).toContainEqual([expect.stringMatching(/^kubectl/), 'scale']);
+  });
+
   test('replace: the whole object -> what was not given is gone, the uid stays', async () => {
     await kubectl.ok('create configmap whole --from-literal=a=1 --from-literal=b=2');
     const uid = await value('{.metadata.uid}', 'configmap whole');
