@@ -42,6 +42,10 @@ const canary: Routing = {
 const few: Routing = { ...noRouting, groups: [{ clusters: ['west'], weight: 5 }] };
 const order: Routing = { ...noRouting, groups: [{ clusters: ['east'] }, { clusters: ['west', 'south'] }] };
 
+function shifting(routing: Routing, percent: number): Routing {
+  return { ...routing, shift: { from: 'east', to: 'west', percent } };
+}
+
 describe('shares', () => {
   test.each<[string, string, Routing, string]>([
     ['weights, whatever the numbers of endpoints', 'east*1 west*9 south*4', canary, 'east 95, west 5'],
@@ -154,6 +158,13 @@ describe('shares', () => {
       { ...noRouting, lowered: { east: 20 } },
       'east 100',
     ],
+    ['a shift of a fifth, over weights', 'east*3 west*1', shifting(canary, 20), 'east 76, west 24'],
+    ['a shift to a farther tier', 'east*3 west*1/4 west*1/5', shifting(noRouting, 5), 'east 95, west 5'],
+    ['a shift of all', 'east*3 west*1/4 south*1', shifting(noRouting, 100), 'west 75, south 25'],
+    ['a shift that only counts', 'east*3 west*1', shifting(noRouting, 0), 'east 75, west 25'],
+    ['a shift to nobody -> nothing moves', 'east*3 west-1', shifting(noRouting, 50), 'east 100'],
+    ['a shift to an excluded cluster', 'east*3 west*1', shifting({ ...noRouting, excluded: ['west'] }, 50), 'east 100'],
+    ['a shift from nobody', 'west*1 south*1', shifting(noRouting, 50), 'west 50, south 50'],
     ['no endpoint', '', canary, ''],
   ])('%s', (_what, endpoints, routing, expected) => {
     expect(percents(endpoints === '' ? [] : endpointsOf(endpoints), routing)).toBe(expected);
@@ -164,6 +175,11 @@ describe('shares', () => {
     expect(later.map((some) => some.map(({ cluster }) => cluster))).toEqual([['north']]);
   });
 
+  test('later: a cluster whose part was shifted away is the first to come back', () => {
+    const { later } = sharesOf(endpointsOf('east*1 west*1/2 south*1/1'), shifting(noRouting, 100));
+    expect(later.map((some) => some.map(({ cluster }) => cluster))).toEqual([['east'], ['south']]);
+  });
+
   test('random groups, weights, tiers and readiness -> as the model says, and nothing is lost', () => {
     fc.assert(fc.property(cases, compare), { numRuns: Number(process.env['SHARE_CASES'] ?? 5000) });
   }, 3_600_000);
@@ -171,6 +187,7 @@ describe('shares', () => {
 
 const clusters = ['east', 'west', 'south', 'north'];
 const some = fc.subarray(clusters);
+const percents100 = fc.oneof(fc.constant(100), fc.integer({ min: 0, max: 100 }));
 const cases = fc.record({
   endpoints: fc.array(fc.record({ cluster: fc.constantFrom(...clusters), tier: fc.nat(2), isReady: fc.boolean() }), {
     maxLength: 10,
@@ -186,6 +203,9 @@ const cases = fc.record({
         fc.record({ percent: fc.integer({ min: 1, max: 100 }) }),
       ),
       lowered: fc.dictionary(fc.constantFrom(...clusters), fc.integer({ min: 1, max: 99 }), { maxKeys: 2 }),
+      shift: fc
+        .constant({ from: 'east', to: 'west' })
+        .chain((both) => percents100.map((percent) => ({ ...both, percent }))),
     },
     { requiredKeys: ['groups', 'excluded', 'lowered'] },
   ),

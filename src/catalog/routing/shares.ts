@@ -2,9 +2,10 @@
 //
 // Groups with weights take their percents; clusters that no group names have the percents that no weight claims. What a group
 // cannot serve goes to the groups without a weight, one after the other, then to clusters that no group names. What is left after
-// that goes back to those that serve, in proportion. Inside a group the nearer tiers are filled first in the same way.
+// that goes back to those that serve, in proportion. Inside a group the nearer tiers are filled first in the same way. A shift
+// then moves its percent of what one cluster has to another one.
 
-import type { Routing } from '../../clusterset/rules/routing/routing.ts';
+import type { Routing, RoutingShift } from '../../clusterset/rules/routing/routing.ts';
 
 export interface Lot<T> {
   /** Above 0; those of a choice add up to 1. */
@@ -55,7 +56,71 @@ export function shareOut<T extends Any, Any = T>(input: SharingInput<T, Any>): S
   // Groups of weight 0 serve only if there is nobody else.
   const isNobodyElse = filling.isEmpty;
   for (const { tiers, weight } of named) if (weight === 0) filling.add(tiers, isNobodyElse ? filling.missing : 0);
-  return filling.result();
+  const { shift } = input.routing;
+  return shift === undefined ? filling.result() : shifted(filling.result(), shift, input.clusterOf);
+}
+
+/** Nothing moves to a cluster without a ready endpoint that may be used. */
+function shifted<T extends Any, Any>(
+  sharing: Sharing<T>,
+  { from, to, percent }: RoutingShift,
+  clusterOf: (endpoint: Any) => string,
+): Sharing<T> {
+  if (percent === 0) return sharing;
+  const lots = sharing.lots.flatMap((lot) => splitLot(lot, { from, to }, clusterOf));
+  const isOf = (cluster: string) => (each: Split<T>) => each.of === cluster;
+  const left = lots.filter(isOf(from));
+  const moved = sumOf(left) * (percent / 100);
+  const found = takeFirst(sharing.later, (endpoint) => clusterOf(endpoint) === to);
+  const served = lots.filter(isOf(to));
+  const taking =
+    served.length > 0 ? served : found.taken.length > 0 ? [{ of: to, share: 0, endpoints: found.taken }] : [];
+  if (moved < tiniestShare || taking.length === 0) return sharing;
+  const has = sumOf(taking);
+  const rest = lots.filter(({ of }) => of === undefined);
+  const kept = left.map((lot) => ({ ...lot, share: lot.share * (1 - percent / 100) }));
+  const grown = taking.map((lot) => ({ ...lot, share: has === 0 ? moved : lot.share * (1 + moved / has) }));
+  const later = served.length > 0 ? sharing.later : found.left;
+  return {
+    lots: [...(percent === 100 ? [] : kept), ...grown, ...rest].map(({ share, endpoints }) => ({ share, endpoints })),
+    later: percent === 100 ? [left.flatMap(({ endpoints }) => endpoints), ...later] : later,
+  };
+}
+
+interface Split<T> extends Lot<T> {
+  /** One of the two clusters of a shift; undefined for all others. */
+  readonly of: string | undefined;
+}
+
+function splitLot<T extends Any, Any>(
+  { share, endpoints }: Lot<T>,
+  { from, to }: Pick<RoutingShift, 'from' | 'to'>,
+  clusterOf: (endpoint: Any) => string,
+): Split<T>[] {
+  const ofTheTwo = (endpoint: T) => [from, to].find((cluster) => cluster === clusterOf(endpoint));
+  return [...Map.groupBy(endpoints, ofTheTwo)].map(([of, some]) => ({
+    of,
+    share: (share * some.length) / endpoints.length,
+    endpoints: some,
+  }));
+}
+
+function sumOf(lots: readonly Lot<unknown>[]): number {
+  return lots.reduce((sum, { share }) => sum + share, 0);
+}
+
+/** Of the first list that has some: these, and all lists without them. */
+function takeFirst<T>(
+  lists: readonly (readonly T[])[],
+  isTaken: (item: T) => boolean,
+): { readonly taken: readonly T[]; readonly left: readonly (readonly T[])[] } {
+  const index = lists.findIndex((list) => list.some(isTaken));
+  if (index < 0) return { taken: [], left: lists };
+  const without = lists[index]!.filter((item) => !isTaken(item));
+  return {
+    taken: lists[index]!.filter(isTaken),
+    left: [...lists.slice(0, index), ...(without.length === 0 ? [] : [without]), ...lists.slice(index + 1)],
+  };
 }
 
 class Filling<T> {

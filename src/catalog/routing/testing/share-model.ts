@@ -41,7 +41,36 @@ export function modelShares(endpoints: readonly ModelEndpoint[], routing: Routin
     if (part < 1e-9) got.delete(id);
     else got.set(id, part / poured);
   }
-  return got;
+  return afterShift(got, endpoints, routing);
+}
+
+/** Of each connection that would go to the one cluster, so many of a hundred go to the other. */
+function afterShift(
+  got: Map<string, number>,
+  endpoints: readonly ModelEndpoint[],
+  routing: Routing,
+): Map<string, number> {
+  const { shift, excluded } = routing;
+  if (shift === undefined || shift.percent === 0) return got;
+  const partOf = ({ id }: ModelEndpoint) => got.get(id) ?? 0;
+  const givers = endpoints.filter((each) => each.cluster === shift.from && partOf(each) > 0);
+  const allowed = endpoints.filter(
+    ({ cluster, isReady }) => cluster === shift.to && isReady && !excluded.includes(cluster),
+  );
+  const nearest = allowed.filter(({ tier }) => tier === Math.min(...allowed.map((each) => each.tier)));
+  const serving = allowed.filter((each) => partOf(each) > 0);
+  const takers = serving.length > 0 ? serving : nearest;
+  if (givers.length === 0 || takers.length === 0) return got;
+  const before = takers.reduce((sum, each) => sum + partOf(each), 0);
+  const after = new Map(got);
+  for (const giver of givers)
+    for (const taker of takers) {
+      const amount = (partOf(giver) * shift.percent * (before > 0 ? partOf(taker) / before : 1 / takers.length)) / 100;
+      after.set(taker.id, (after.get(taker.id) ?? 0) + amount);
+      after.set(giver.id, (after.get(giver.id) ?? 0) - amount);
+    }
+  for (const [id, part] of after) if (part < 1e-9) after.delete(id);
+  return after;
 }
 
 /** How much of the amount was taken. */

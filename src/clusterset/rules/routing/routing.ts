@@ -15,6 +15,13 @@ interface RoutingGroup {
   readonly weight?: number;
 }
 
+/** A TrafficShift under way: percent of what one cluster would serve, for another one. 0 while it only counts. */
+export interface RoutingShift {
+  readonly from: string;
+  readonly to: string;
+  readonly percent: number;
+}
+
 export interface Routing {
   /** A cluster belongs to the first group that names it. */
   readonly groups: readonly RoutingGroup[];
@@ -23,12 +30,15 @@ export interface Routing {
   readonly minReady?: { readonly count: number } | { readonly percent: number };
   /** Percent of its share that a cluster itself wants, 1 to 99. */
   readonly lowered: Readonly<Record<string, number>>;
+  /** Lies over all of the above. */
+  readonly shift?: RoutingShift;
 }
 
 export const noRouting: Routing = { groups: [], excluded: [], lowered: {} };
 
-export function isNoRouting({ groups, excluded, minReady, lowered }: Routing): boolean {
-  return groups.length === 0 && excluded.length === 0 && minReady === undefined && Object.keys(lowered).length === 0;
+export function isNoRouting({ groups, excluded, minReady, lowered, shift }: Routing): boolean {
+  const hasLists = groups.length > 0 || excluded.length > 0 || Object.keys(lowered).length > 0;
+  return !hasLists && minReady === undefined && shift === undefined;
 }
 
 /** Whether endpoints that are not ready matter. */
@@ -37,7 +47,7 @@ export function needsUnready({ minReady }: Routing): boolean {
 }
 
 /** Short, because it is kept for each import: `{"g":[[["east"],95],[["west"],5],[["south"]]],"x":["north"],"n":3}`. */
-export function formatRouting({ groups, excluded, minReady, lowered }: Routing): string {
+export function formatRouting({ groups, excluded, minReady, lowered, shift }: Routing): string {
   return JSON.stringify({
     ...(groups.length === 0
       ? {}
@@ -45,11 +55,12 @@ export function formatRouting({ groups, excluded, minReady, lowered }: Routing):
     ...(excluded.length === 0 ? {} : { x: excluded }),
     ...(minReady === undefined ? {} : 'count' in minReady ? { n: minReady.count } : { p: minReady.percent }),
     ...(Object.keys(lowered).length === 0 ? {} : { l: lowered }),
+    ...(shift === undefined ? {} : { s: [shift.from, shift.to, shift.percent] }),
   });
 }
 
 /** In words: `east 95 %, west 5 %; then south; never north`. Undefined if there is nothing to say. */
-export function describeRouting({ groups, excluded, minReady, lowered }: Routing): string | undefined {
+export function describeRouting({ groups, excluded, minReady, lowered, shift }: Routing): string | undefined {
   const namesOf = (clusters: readonly string[]) => clusters.join(' and ') || 'nobody who exports it';
   const weighted = groups.flatMap(({ clusters, weight }) =>
     weight === undefined ? [] : [`${namesOf(clusters)} ${weight} %`],
@@ -63,6 +74,7 @@ export function describeRouting({ groups, excluded, minReady, lowered }: Routing
     ...(minReady === undefined
       ? []
       : [`less to those with fewer than ${'count' in minReady ? minReady.count : `${minReady.percent} %`} ready`]),
+    ...(shift === undefined ? [] : [`${shift.percent} % of the part of ${shift.from} is shifted to ${shift.to}`]),
   ];
   return parts.length === 0 ? undefined : parts.join('; ');
 }
@@ -87,7 +99,8 @@ function parse(text: string): Routing {
     return noRouting;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return noRouting;
-  const { g, x, n, p, l } = value as Record<string, unknown>;
+  const { g, x, n, p, l, s } = value as Record<string, unknown>;
+  const shift = shiftOf(s);
   return {
     groups: Array.isArray(g) ? g.flatMap(groupOf) : [],
     excluded: textsOf(x),
@@ -97,7 +110,14 @@ function parse(text: string): Routing {
         ? { minReady: { percent: p } }
         : {}),
     lowered: loweredOf(l),
+    ...(shift === undefined ? {} : { shift }),
   };
+}
+
+function shiftOf(value: unknown): RoutingShift | undefined {
+  const [from, to, percent]: readonly unknown[] = Array.isArray(value) ? value : [];
+  const isNamed = typeof from === 'string' && typeof to === 'string' && from !== to;
+  return isNamed && isWithin(percent, 0, 100) ? { from, to, percent } : undefined;
 }
 
 function groupOf(entry: unknown): RoutingGroup[] {
