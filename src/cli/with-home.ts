@@ -111,6 +111,7 @@ export const homeDefinitions: readonly string[] = [
   'serviceimports',
   'serviceexportpolicies',
   'serviceimportpolicies',
+  'trafficshifts',
   'addressclaims',
   'hostnamegenerators',
   'meshexternalservices',

@@ -318,7 +318,7 @@ describe('install: what clusters ask for', () => {
     );
   });
 
-  test('people in their own namespaces -> editors export, viewers read exports and imports; nobody writes imports [003-43]', () => {
+  test('people in their own namespaces -> editors export and shift, viewers read; nobody writes imports [003-43]', () => {
     const roles = objectsOf(defaultValues)
       .map(({ object }) => object as KubernetesObject & { rules?: { resources: string[]; verbs: string[] }[] })
       .filter(({ metadata }) => JSON.stringify(metadata.labels).includes('aggregate-to-'));
@@ -327,9 +327,10 @@ describe('install: what clusters ask for', () => {
         .filter(({ metadata }) => metadata.labels?.[`rbac.authorization.k8s.io/aggregate-to-${to}`] === 'true')
         .flatMap(({ rules = [] }) => rules.flatMap(({ resources, verbs }) => [`${verbs.join()} ${resources.join()}`]))
         .sort();
-    const read = 'get,list,watch serviceexports,serviceimports';
-    const write = 'create,update,patch,delete serviceexports';
-    expect([granted('view'), granted('edit'), granted('admin')]).toEqual([[read], [write, read], [write, read]]);
+    const read = ['get,list,watch serviceexports,serviceimports', 'get,list,watch trafficshifts'];
+    const write = ['create,update,patch,delete serviceexports', 'create,update,patch,delete trafficshifts'];
+    const both = [...write, ...read];
+    expect([granted('view'), granted('edit'), granted('admin')]).toEqual([read, both, both]);
     expect(objectsOf({ ...defaultValues, rightsOnly: true }).map(({ object }) => object.metadata.name)).toContain(
       'portolan:export-services',
     );

@@ -1,8 +1,9 @@
 // What people may do in their own namespaces, added to the roles that clusters have: who may edit a namespace may export its
-// Services, and who may view it may read exports and imports. Pure.
+// Services and shift the connections of its imports, and who may view it may read all of that. Pure.
 
 import { serviceExportType } from '../clusterset/kinds/service-export.ts';
 import { serviceImportType } from '../clusterset/kinds/service-import.ts';
+import { trafficShiftType } from '../clusterset/kinds/traffic-shift.ts';
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import { clusterRoleType, readVerbs } from '../kube/objects/rbac.ts';
 
@@ -12,18 +13,26 @@ const aggregatedTo = (...roles: readonly string[]) =>
   Object.fromEntries(roles.map((role) => [`rbac.authorization.k8s.io/aggregate-to-${role}`, 'true']));
 
 export function namespaceRoles(): Manifest[] {
-  const writing = { apiGroups: [group], resources: [exports], verbs: ['create', 'update', 'patch', 'delete'] };
-  const reading = { apiGroups: [group], resources: [exports, imports], verbs: [...readVerbs] };
+  const writes = ['create', 'update', 'patch', 'delete'];
+  const shifts = { apiGroups: [trafficShiftType.group], resources: [trafficShiftType.plural] };
+  const writing = [
+    { apiGroups: [group], resources: [exports], verbs: writes },
+    { ...shifts, verbs: writes },
+  ];
+  const reading = [
+    { apiGroups: [group], resources: [exports, imports], verbs: [...readVerbs] },
+    { ...shifts, verbs: [...readVerbs] },
+  ];
   return [
     manifest(
       clusterRoleType,
       { name: 'portolan:export-services', labels: aggregatedTo('edit', 'admin') },
-      { rules: [writing] },
+      { rules: writing },
     ),
     manifest(
       clusterRoleType,
       { name: 'portolan:view-services', labels: aggregatedTo('view', 'edit', 'admin') },
-      { rules: [reading] },
+      { rules: reading },
     ),
   ];
 }

@@ -5,6 +5,7 @@ import { formatAddress } from '../base/net/ip.ts';
 import { ServedAddresses } from '../catalog/claims/served-addresses.ts';
 import { FactBook } from '../catalog/facts/fact-book.ts';
 import type { NamedSlice } from '../catalog/facts/facts.ts';
+import { readRouting } from '../clusterset/rules/routing/routing.ts';
 import { type Choice, choose, type View } from './choose.ts';
 import type { NearSideView } from './near-side.ts';
 
@@ -23,6 +24,8 @@ export class ProxyState {
   #nearSide: NearSideView | undefined;
   /** Imports with endpoints in another network, by its cluster. */
   readonly #remote = new Map<string, Set<string>>();
+  /** Services whose connections are counted by cluster: those that are shifted. */
+  readonly #counted = new Set<string>();
   #onDirty: () => void = () => {};
 
   /** The facts hold what traffic needs. */
@@ -85,9 +88,15 @@ export class ProxyState {
     const owner = this.facts.ownerOf(`i/${key}`);
     const slices = owner.isPresent ? this.facts.slicesOf(`i/${key}`, owner) : [];
     this.#noteRemote(key, slices);
+    if (readRouting(owner.routing).shift === undefined) this.#counted.delete(key);
+    else this.#counted.add(key);
     if (!owner.isPresent) return noChoice;
     const addressProblem = (ip: string) => this.addresses.problemOf(ip, key);
     return choose({ owner, slices, addressProblem, nearSide: this.#nearSide }, this.#view);
+  }
+
+  counted(): ReadonlySet<string> {
+    return this.#counted;
   }
 
   get size(): { readonly services: number; readonly slices: number } {

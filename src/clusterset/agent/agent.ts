@@ -14,6 +14,7 @@ import { runClusterSetDns } from '../controllers/clusterset-dns.ts';
 import { HomeContact } from '../controllers/home-contact.ts';
 import { LeaseController } from '../controllers/lease.ts';
 import { createPlacementProblems } from '../controllers/placement-problems.ts';
+import { shiftedService, shiftsByService } from '../controllers/policies/shifts.ts';
 import { createGatewayReporter } from '../controllers/reports/gateway-report.ts';
 import { createResolverReport } from '../controllers/resolver-report.ts';
 import { viewKey } from '../controllers/scribe.ts';
@@ -32,6 +33,7 @@ import type { Heartbeat } from '../kinds/heartbeat.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { type ServiceImportPolicy, serviceImportPolicyType } from '../kinds/service-import-policy.ts';
+import { type TrafficShift, trafficShiftType } from '../kinds/traffic-shift.ts';
 import { type Member, MemberFollower } from '../members/follower.ts';
 import { refusal } from '../rules/endpoint-address.ts';
 import { restoredAnnotations } from '../rules/leases/broker-restore.ts';
@@ -114,6 +116,11 @@ export function createAgent(options: AgentOptions): Agent {
   const atHome = { client: home, world, log };
   const policies = createInformer<ServiceExportPolicy>({ ...atHome, type: serviceExportPolicyType });
   const importPolicies = createInformer<ServiceImportPolicy>({ ...atHome, type: serviceImportPolicyType });
+  const trafficShifts = createInformer<TrafficShift>({
+    ...atHome,
+    type: trafficShiftType,
+    indexes: { [shiftsByService]: (shift) => [shiftedService(shift) ?? ''] },
+  });
   const legacy = new LegacyRecords({
     ...options,
     log,
@@ -243,6 +250,7 @@ export function createAgent(options: AgentOptions): Agent {
     views,
     policies,
     importPolicies,
+    trafficShifts,
     federated,
     properties,
     carriers,
@@ -280,7 +288,7 @@ export function createAgent(options: AgentOptions): Agent {
     await persistently(() => ownRanges.read());
     await persistently(() => lease.start());
     await members.whenSynced(stopping.signal);
-    await patiently(() => legacy.hasSynced && importPolicies.hasSynced);
+    await patiently(() => legacy.hasSynced && importPolicies.hasSynced && trafficShifts.hasSynced);
   }
 
   async function patiently(isIn: () => boolean): Promise<void> {
@@ -381,6 +389,8 @@ export function createAgent(options: AgentOptions): Agent {
         views,
         policies,
         importPolicies,
+        trafficShifts,
+        countsOf: (service) => carriers.countsOf(service),
         federated,
         properties,
         placementProblems,

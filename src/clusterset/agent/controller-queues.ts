@@ -12,6 +12,7 @@ export type ControllerName =
   | 'policy'
   | 'policy-status'
   | 'import-policy-status'
+  | 'shift'
   | 'placement'
   | 'placement-status'
   | 'legacy';

@@ -16,8 +16,10 @@ import type { PlacementProblems } from '../controllers/placement-problems.ts';
 import { createPlacementStatusController } from '../controllers/placement-status.ts';
 import { createPolicyController } from '../controllers/policies/exports-by-policy.ts';
 import { createRoutes } from '../controllers/policies/routes.ts';
+import { createShifts, shiftedService } from '../controllers/policies/shifts.ts';
 import { createPublishingTurns } from '../controllers/publishing-turns.ts';
 import { createScribeController, viewKey } from '../controllers/scribe.ts';
+import type { ProxyCounts } from '../copies/carriers.ts';
 import type { AgentContext } from '../copies/context.ts';
 import {
   addressesOf,
@@ -35,6 +37,7 @@ import type { FederatedService } from '../kinds/federated-service.ts';
 import type { ServiceExportPolicy } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import type { ServiceImportPolicy } from '../kinds/service-import-policy.ts';
+import type { TrafficShift } from '../kinds/traffic-shift.ts';
 import { policyLabel } from '../rules/agent-marks.ts';
 import { derivedFor } from '../rules/derived-service.ts';
 import { formatServiceKey, parseRecordName } from '../rules/names.ts';
@@ -49,6 +52,9 @@ export interface WiringOptions {
   readonly views: Informer<ServiceImport>;
   readonly policies: Informer<ServiceExportPolicy>;
   readonly importPolicies: Informer<ServiceImportPolicy>;
+  readonly trafficShifts: Informer<TrafficShift>;
+  /** What the proxies of this cluster have counted of a service. */
+  readonly countsOf: (service: string) => readonly ProxyCounts[];
   readonly federated: Informer<FederatedService>;
   readonly properties: Informer<ClusterProperty>;
   readonly placementProblems: PlacementProblems;
@@ -64,7 +70,7 @@ const rivalsMax = 4;
 
 /** Starts them all, each on its own queue. */
 export function runControllers(queues: ControllerQueues, options: WiringOptions): void {
-  const { context, views, policies, importPolicies, federated } = options;
+  const { context, views, policies, importPolicies, trafficShifts, federated } = options;
   const { copies, members, memberServices, membership } = context;
   const gate = gateOf(options.ready);
   const whenSynced = () => options.ready;
@@ -83,7 +89,8 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
   const turns = createPublishingTurns(context);
   const exporting = createExportController({ context, publications, turns });
   const conditions = createConditionsController({ context, publications, turns });
-  const routes = createRoutes(context, importPolicies);
+  const shifts = createShifts(context, trafficShifts, options.countsOf);
+  const routes = createRoutes(context, importPolicies, shifts);
   const importing = createImportController(context, options.allocator, routes);
   const policing = createPolicyController(context, policies);
   const placing = createPlacementController({ context, federated, problems: options.placementProblems });
@@ -111,6 +118,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
       keyed(copies.services, derivedFor),
       namespaces((name) => memberServices.inNamespace(name)),
       { informer: withoutWaiting(importPolicies), keysOf: policyKeys },
+      { informer: withoutWaiting(trafficShifts), keysOf: shiftKeys },
       { informer: copies.claims, keysOf: claimKeys },
     ],
     importing.reconcile,
@@ -140,6 +148,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
     ],
     routes.reconcileStatus,
   );
+  run('shift', [own(trafficShifts)], shifts.reconcile);
   run('placement', [...exported, keyed(federated, recordKey), namespaces(placementsIn)], placing.reconcile);
   run('placement-status', [shards, keyed(federated, recordKey)], placed.reconcile);
   run('identity', [own(options.properties)], identity.reconcile);
@@ -171,6 +180,11 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
       next.metadata.generation === previous?.metadata.generation &&
       next.metadata.deletionTimestamp === previous?.metadata.deletionTimestamp;
     return isStatus ? [] : new Set([...memberServices.all(), ...copies.imports.keys()]);
+  }
+
+  /** Its status may hold another percent. */
+  function shiftKeys(_key: string, next?: TrafficShift, previous?: TrafficShift): Iterable<string> {
+    return new Set([next, previous].flatMap((shift) => (shift && shiftedService(shift)) ?? []));
   }
 
   function placementsIn(namespace: string): string[] {
@@ -241,8 +255,6 @@ function recordKey(record: KubernetesObject): string | undefined {
 }
 
 /** An account that may not read them, or a home without the definition, imports all the same: imports keep what they had. */
-function withoutWaiting(
-  informer: Informer<ServiceImportPolicy>,
-): Pick<Informer<ServiceImportPolicy>, 'on' | 'whenSynced'> {
+function withoutWaiting<T>(informer: Informer<T>): Pick<Informer<T>, 'on' | 'whenSynced'> {
   return { on: (handler) => informer.on(handler), whenSynced: () => Promise.resolve() };
 }

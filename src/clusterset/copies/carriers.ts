@@ -12,6 +12,11 @@ import { createInformer, type Informer } from '../../kube/controller/informer.ts
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { partAnnotations, partLabel, partRenewMs, partState } from '../../kube/objects/part-lease.ts';
+import {
+  type CountsByCluster,
+  connectionsAnnotation,
+  readConnections,
+} from '../../kube/objects/reports/connections.ts';
 
 export interface CarriersOptions {
   readonly home: Client;
@@ -22,6 +27,13 @@ export interface CarriersOptions {
   readonly homeAnswersForMs: () => number;
   /** Called when `hasProxy`, `routesServices` or `unreachedFrom` has changed. */
   readonly onChange: () => void;
+}
+
+/** What one proxy has counted of a service. */
+export interface ProxyCounts {
+  /** Another one after each start of the proxy. */
+  readonly holder: string;
+  readonly clusters: CountsByCluster;
 }
 
 export class Carriers {
@@ -69,6 +81,17 @@ export class Carriers {
   /** Nodes whose proxies have reported that they cannot reach a cluster of another network, by cluster. */
   get unreachedFrom(): ReadonlyMap<string, readonly string[]> {
     return this.#unreachedFrom;
+  }
+
+  /** Of proxies that report and count connections of the service. */
+  countsOf(service: string): ProxyCounts[] {
+    const nowMs = this.#options.world.clock.wallMs();
+    return [...this.#leases.values()].flatMap((lease) => {
+      const text = lease.metadata.annotations?.[connectionsAnnotation];
+      if (text === undefined || partState(lease, nowMs).kind === 'silent') return [];
+      const clusters = readConnections(text, service);
+      return clusters.size === 0 ? [] : [{ holder: lease.spec?.holderIdentity ?? lease.metadata.name, clusters }];
+    });
   }
 
   /** A proxy that falls silent changes nothing by itself: to be called now and then. */

@@ -84,10 +84,14 @@ const clusterRules: PolicyRule[] = [
     verbs: ['update'],
   },
   { apiGroups: [own], resources: ['addressclaims'], verbs: all },
-  { apiGroups: [own], resources: ['serviceexportpolicies', 'serviceimportpolicies'], verbs: [...readVerbs] },
   {
     apiGroups: [own],
-    resources: ['serviceexportpolicies/status', 'serviceimportpolicies/status'],
+    resources: ['serviceexportpolicies', 'serviceimportpolicies', 'trafficshifts'],
+    verbs: [...readVerbs],
+  },
+  {
+    apiGroups: [own],
+    resources: ['serviceexportpolicies/status', 'serviceimportpolicies/status', 'trafficshifts/status'],
     verbs: ['update'],
   },
   { apiGroups: ['about.k8s.io'], resources: ['clusterproperties'], verbs: [...readVerbs, 'create'] },

@@ -142,6 +142,28 @@ const valid: Record<string, string> = {
       exclude: [{ clusters: [north] }]
       spillover: { minReady: 50% }
     status: { imports: 2, observedGeneration: 1 }`,
+  TrafficShift: `
+    metadata: { name: checkout, namespace: shop }
+    spec:
+      service: checkout
+      from: east
+      to: west
+      steps: [5, 25, 50, 100]
+      every: 5m
+      maxWorse: 1.5
+      minConnections: 0
+      paused: true
+      abort: false
+    status:
+      phase: Shifting
+      step: 2
+      percent: 25
+      heldSeconds: 60
+      before: { tried: 100, answered: 99, reset: 1 }
+      seenTo: { tried: 100, answered: 99, reset: 1 }
+      seenAll: { tried: 100, answered: 99, reset: 1 }
+      message: 25 % go to west
+      observedGeneration: 1`,
   FederatedService: `
     metadata: { name: checkout.shop, namespace: prod }
     spec:

@@ -11,6 +11,7 @@ import { serviceExportPolicyType } from '../../clusterset/kinds/service-export-p
 import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { serviceImportPolicyType } from '../../clusterset/kinds/service-import-policy.ts';
 import { serviceShardType } from '../../clusterset/kinds/service-shard.ts';
+import { trafficShiftType } from '../../clusterset/kinds/traffic-shift.ts';
 import { hostnameGeneratorType } from '../../external/kinds/hostname-generator.ts';
 import { meshExternalServiceType } from '../../external/kinds/mesh-external-service.ts';
 import { federationType } from '../../federation/kinds/federation.ts';
@@ -47,6 +48,7 @@ describe('definitions of deploy/crds', () => {
         'ServiceImport',
         'ServiceImportPolicy',
         'ServiceShard',
+        'TrafficShift',
       ],
     ]);
     expect(files).toEqual(kinds.map(({ plural }) => `${plural}.yaml`).sort());
@@ -82,6 +84,7 @@ describe('definitions of deploy/crds', () => {
     ...[addressClaimType, clusterPropertyType, clusterSetType, clusterType, federatedServiceType, federationType],
     ...[hostnameGeneratorType, meshExternalServiceType, peerExportType, peerServiceType, peerType],
     ...[serviceExportPolicyType, serviceExportType, serviceImportPolicyType, serviceImportType, serviceShardType],
+    trafficShiftType,
   ];
   test.each(types)('crds: $kind -> named in the model as in its definition', (type) => {
     const { group, kind, plural, isNamespaced, storageVersion } = kindOf(type.kind);

@@ -84,6 +84,17 @@ test.each<[string, string, string[]]>([
     ],
   ],
   [
+    'TrafficShift',
+    'spec: { service: Checkout, from: east, steps: [0, 101], every: soon }',
+    [
+      'spec.to: Required value',
+      `spec.service: Invalid value: "Checkout": spec.service in body should match '^[a-z]([-a-z0-9]*[a-z0-9])?$'`,
+      'spec.steps[0]: Invalid value: 0: spec.steps[0] in body should be greater than or equal to 1',
+      'spec.steps[1]: Invalid value: 101: spec.steps[1] in body should be less than or equal to 100',
+      `spec.every: Invalid value: "soon": spec.every in body should match '^[0-9]{1,6}[smh]$'`,
+    ],
+  ],
+  [
     'FederatedService',
     'spec: { template: { spec: { ports: [], clusterIP: 10.0.0.1 } } }',
     [

@@ -10,6 +10,11 @@ import { healthPort } from '../../clusterset/rules/networks/listener-ports.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { keepPartLease, type PartLease } from '../../kube/controller/part-lease.ts';
 import { partAnnotations } from '../../kube/objects/part-lease.ts';
+import {
+  type CountsByCluster,
+  connectionsAnnotation,
+  formatConnections,
+} from '../../kube/objects/reports/connections.ts';
 import { type Redirected, redirectsAnnotation } from '../../kube/objects/reports/data-plane.ts';
 import { attachProxy } from '../../proxy/attach.ts';
 import type { Identify } from '../../proxy/connectivity/prober.ts';
@@ -71,6 +76,10 @@ function unreachedAnnotations(clusters: readonly string[]): Record<string, strin
   return clusters.length === 0 ? {} : { [partAnnotations.unreached]: clusters.slice(0, unreachedMax).join(',') };
 }
 
+function connectionAnnotations(report: ReadonlyMap<string, CountsByCluster>): Record<string, string> {
+  return report.size === 0 ? {} : { [connectionsAnnotation]: formatConnections(report) };
+}
+
 export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   const { world, log, home, metrics, node, mode } = options;
   const parts = new Parts(log);
@@ -106,6 +115,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
     size: () => serving.status().size,
     problems: () => Object.keys(problemsOf()).length,
     isStale: () => attachment.staleSinceMs() !== undefined,
+    connections: () => serving.tally.report(),
   });
   const whenServing = attachment.whenSynced().then(() => serving.start());
   whenServing.catch((error: unknown) => log.error('serving did not begin', { error }));
@@ -124,6 +134,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
       'portolan.dev/not-ready': notReady().slice(0, 500),
       ...(isRedirecting ? { [redirectsAnnotation]: (options.redirected ?? 'envoy') satisfies Redirected } : {}),
       ...unreachedAnnotations(nearSide.unreached()),
+      ...connectionAnnotations(serving.tally.report()),
     }),
   });
   parts.add('lease', () => lease.stop());

@@ -4,6 +4,7 @@
 import type { Host } from '../../base/host.ts';
 import type { IpRange } from '../../base/net/ip.ts';
 import { sleep, type Timers } from '../../base/world.ts';
+import { removeCountsScript } from './counts-table.ts';
 import { type Nft, removeTable } from './edge/nft.ts';
 import { rangesWithRoutes, removeRoutes } from './node-network.ts';
 import { removeRetryScript } from './retry-table.ts';
@@ -29,6 +30,7 @@ export async function cleanUp({ host, nft, ranges, timers }: CleanupOptions): Pr
     await removeTable(host);
   }
   await nft.apply(removeRetryScript);
+  await nft.apply(removeCountsScript);
   await removeRoutes(host);
 }
 

@@ -9,11 +9,15 @@ import { Parts } from '../../base/parts.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { modeProblem } from '../ranges.ts';
 import type { ProxyState } from '../state.ts';
+import type { Tally } from '../tally.ts';
 import { type ApplierStatus, NftApplier } from './applier.ts';
 import { Conntrack } from './conntrack.ts';
+import { countsTable } from './counts-table.ts';
+import { listCounts } from './edge/list-counts.ts';
 import { takeLock } from './edge/lock.ts';
 import { lostTrack, NftMonitor } from './edge/monitor.ts';
 import { NftProgram } from './edge/nft.ts';
+import { KernelCounts } from './kernel-counts.ts';
 import { transactionObserver } from './metrics.ts';
 import { addRoutes, forwardingProblem, rangeProblems, removeRoutes } from './node-network.ts';
 import { OwnWriters } from './own-writers.ts';
@@ -42,6 +46,8 @@ export interface KernelMode {
   setRedirects(redirects: readonly Redirect[]): void;
   status(): ApplierStatus & { readonly nodeProblems: readonly string[] };
   verify(): Promise<string[]>;
+  /** Connections of services that are shifted. */
+  readonly tally: Tally;
   stop(): Promise<void>;
 }
 
@@ -88,10 +94,19 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     await writeRetries(nft, ranges, log);
     return problem;
   };
+  const counts = new KernelCounts({
+    ...options,
+    nft: { apply: (script) => nft.apply(script), listCounts: () => listCounts(host, countsTable) },
+  });
+  parts.add('counts', () => counts.stop());
   addMonitor({ world, log, nft, applier }, parts);
   addVerification({ world, log, applier, everyMs: options.verifyMs }, parts);
   return {
-    start: () => applier.start(),
+    start: async () => {
+      await applier.start();
+      counts.start();
+    },
+    tally: counts.tally,
     useRanges,
     setRedirects: (redirects) => applier.setRedirects(redirects),
     status: () => {

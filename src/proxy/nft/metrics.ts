@@ -1,6 +1,7 @@
 // Metrics of the proxy: what it serves, and how long its transactions take.
 
 import type { Metrics } from '../../base/metrics.ts';
+import type { ConnectionCounts, CountsByCluster } from '../../kube/objects/reports/connections.ts';
 import type { ApplierStatus, Transaction } from './applier.ts';
 
 const buckets = [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -10,9 +11,12 @@ export interface ProxyMetricsOptions {
   readonly size: () => { readonly services: number; readonly ports: number; readonly backends?: number };
   readonly problems: () => number;
   readonly isStale: () => boolean;
+  /** Those that are counted, by service and cluster. */
+  readonly connections: () => ReadonlyMap<string, CountsByCluster>;
 }
 
-export function registerProxyMetrics({ metrics, size, problems, isStale }: ProxyMetricsOptions): void {
+export function registerProxyMetrics(options: ProxyMetricsOptions): void {
+  const { metrics, size, problems, isStale, connections } = options;
   const gauge = (name: string, help: string, value: () => number) =>
     metrics.gauge({ name, help, collect: (each) => each.set(value()) });
   gauge('proxy_services', 'Services that are served.', () => size().services);
@@ -22,6 +26,24 @@ export function registerProxyMetrics({ metrics, size, problems, isStale }: Proxy
   gauge('proxy_stale', '1 while the home is unreachable and the last known state is served.', () =>
     isStale() ? 1 : 0,
   );
+  metrics.computed({
+    type: 'counter',
+    name: 'proxy_connections_total',
+    help: 'TCP connections of services that are shifted, by service, cluster that they went to, and outcome.',
+    labelNames: ['namespace', 'service', 'destination_cluster', 'outcome'],
+    values: () =>
+      [...connections()].flatMap(([key, clusters]) =>
+        [...clusters].flatMap(([cluster, counts]) => seriesOf(key, cluster, counts)),
+      ),
+  });
+}
+
+function seriesOf(key: string, destination_cluster: string, counts: ConnectionCounts) {
+  const [namespace = '', service = ''] = key.split('/');
+  return (['tried', 'answered', 'reset'] as const).map((outcome) => ({
+    labels: { namespace, service, destination_cluster, outcome },
+    value: counts[outcome],
+  }));
 }
 
 /** Metrics of nftables mode. */

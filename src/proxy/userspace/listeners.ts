@@ -5,9 +5,11 @@ import { errorText, type Log } from '../../base/log.ts';
 import { LogBudget } from '../../base/log-budget.ts';
 import type { IpRange } from '../../base/net/ip.ts';
 import { sleep, type Timer, type World } from '../../base/world.ts';
+import { type ConnectionCounts, noConnections } from '../../kube/objects/reports/connections.ts';
 import type { Backend, PortChoice } from '../choose.ts';
 import { modeProblem } from '../ranges.ts';
 import type { ProxyState } from '../state.ts';
+import { Tally } from '../tally.ts';
 import { Balancer } from './balancer.ts';
 import { type Listener, listenTcp } from './server-tcp.ts';
 import { listenUdp } from './server-udp.ts';
@@ -31,6 +33,8 @@ const identifyMs = 20;
 const identifyTries = 50;
 
 export class Listeners {
+  /** Connections of services that are shifted. */
+  readonly tally = new Tally();
   readonly #options: ListenersOptions;
   readonly #budget: LogBudget;
   /** By service, then by `PROTOCOL IP PORT`. */
@@ -109,6 +113,7 @@ export class Listeners {
 
   async #update(key: string): Promise<void> {
     const { ports, problems } = this.#options.state.choiceOf(key);
+    this.#startCounting(key, ports);
     const found = [...problems];
     const wanted = new Map<string, PortChoice>();
     for (const port of ports) {
@@ -125,7 +130,7 @@ export class Listeners {
       const known = open.get(name) ?? { balancer: new Balancer(choice, this.#options.world) };
       known.balancer.update(choice);
       open.set(name, known);
-      const problem = known.listener ? undefined : await this.#listen(known, choice);
+      const problem = known.listener ? undefined : await this.#listen(key, known, choice);
       if (problem !== undefined) found.push(problem);
     }
     if (open.size === 0) this.#open.delete(key);
@@ -134,12 +139,24 @@ export class Listeners {
     else this.#problems.delete(key);
   }
 
+  /** Clusters that have had no connection yet are reported with none. */
+  #startCounting(key: string, ports: readonly PortChoice[]): void {
+    const counted = this.#options.state.counted();
+    this.tally.keep(counted);
+    if (!counted.has(key)) return;
+    for (const { protocol, backends } of ports)
+      if (protocol === 'TCP') for (const { cluster } of backends) this.tally.add(key, cluster, noConnections);
+  }
+
   /** Returns the error, if there is one. */
-  async #listen(open: Open, { ip, port, protocol }: PortChoice): Promise<string | undefined> {
+  async #listen(key: string, open: Open, { ip, port, protocol }: PortChoice): Promise<string | undefined> {
     const onConnection = (backend: Backend, clientPort: number) => this.#count(backend, clientPort);
+    const onOutcome = ({ cluster }: Backend, outcome: keyof ConnectionCounts) => {
+      if (this.#options.state.counted().has(key)) this.tally.add(key, cluster, { [outcome]: 1 });
+    };
     try {
       const listen = protocol === 'TCP' ? listenTcp : listenUdp;
-      open.listener = await listen({ ip, port, balancer: open.balancer, onConnection });
+      open.listener = await listen({ ip, port, balancer: open.balancer, onConnection, onOutcome });
       return undefined;
     } catch (error) {
       const problem = `cannot listen on ${ip}:${port}/${protocol}: ${advice(error)}`;

@@ -2,6 +2,7 @@
 // established connections go on when the choice changes, and when the listener closes.
 
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import type { ConnectionCounts } from '../../kube/objects/reports/connections.ts';
 import type { Backend } from '../choose.ts';
 import type { Balancer } from './balancer.ts';
 
@@ -14,6 +15,7 @@ export interface ListenOptions {
   readonly port: number;
   readonly balancer: Balancer;
   readonly onConnection: (backend: Backend, clientPort: number) => void;
+  readonly onOutcome?: (backend: Backend, outcome: keyof ConnectionCounts) => void;
 }
 
 const connectMs = 3000;
@@ -51,7 +53,13 @@ async function passOn(client: Socket, options: ListenOptions): Promise<void> {
     if (backend === undefined) break;
     tried.add(backend);
     const upstream = await open(backend);
+    // Counted together: one under way is no failed one.
+    options.onOutcome?.(backend, 'tried');
     if (upstream === undefined) continue;
+    options.onOutcome?.(backend, 'answered');
+    upstream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNRESET') options.onOutcome?.(backend, 'reset');
+    });
     if (client.destroyed) return void upstream.destroy();
     options.onConnection(backend, client.remotePort ?? 0);
     join(client, upstream);

@@ -15,12 +15,21 @@ import { parseServiceKey, type ServiceKey } from '../../rules/names.ts';
 import { isOurImport } from '../../rules/plan-import.ts';
 import {
   choiceProblem,
+  type Exporter,
   type ImportSubject,
   policyOfImport,
   routingOf,
   selectsImport,
 } from '../../rules/routing/import-policies.ts';
-import { formatRouting, isNoRouting, routedByAnnotation, routingAnnotation } from '../../rules/routing/routing.ts';
+import {
+  formatRouting,
+  isNoRouting,
+  readRouting,
+  routedByAnnotation,
+  routingAnnotation,
+} from '../../rules/routing/routing.ts';
+import { overlaidBy } from '../../rules/routing/shifts.ts';
+import type { Shifts } from './shifts.ts';
 
 interface RoutedService {
   readonly service: ServiceKey;
@@ -37,7 +46,11 @@ export interface Routes {
   reconcileStatus(name: string): Promise<WorkResult | undefined>;
 }
 
-export function createRoutes(context: AgentContext, policies: Informer<ServiceImportPolicy>): Routes {
+export function createRoutes(
+  context: AgentContext,
+  policies: Informer<ServiceImportPolicy>,
+  shifts: Pick<Shifts, 'of'>,
+): Routes {
   const { copies, home } = context;
   const writtenMs = new Map<string, number>();
   let overlaps: { readonly atMs: number; readonly byPolicy: ReadonlyMap<string, string> } | undefined;
@@ -59,17 +72,26 @@ export function createRoutes(context: AgentContext, policies: Informer<ServiceIm
   function annotationsOf({ service, merge, records, present }: RoutedService): Record<string, string> {
     const policy = policyOf(service, merge.labels);
     const choice = policy?.spec ?? context.policy().choice;
+    const kept = keptAnnotations(present);
+    const before = readRouting(kept[routingAnnotation] ?? '');
     // A wish that makes no sense, or cannot be read, changes nothing: what held before goes on.
-    if (!policies.hasSynced || choiceProblem(choice) !== undefined) return keptAnnotations(present);
-    const exporters = records.map(({ cluster: id, record }) => {
-      const { share } = record.spec;
-      return { id, cluster: context.members.get(id)?.cluster, ...(share === undefined ? {} : { share }) };
-    });
-    const routing = routingOf(choice, exporters);
+    const isKept = !policies.hasSynced || choiceProblem(choice) !== undefined;
+    const { shift: _shift, ...plain } = isKept ? before : routingOf(choice, records.map(exporterOf));
+    const shift = shifts.of(service);
+    const routing =
+      shift !== 'unknown'
+        ? overlaidBy(plain, shift)
+        : { ...plain, ...(before.shift === undefined ? {} : { shift: before.shift }) };
+    const by = isKept ? kept[routedByAnnotation] : policy?.metadata.name;
     return {
       ...(isNoRouting(routing) ? {} : { [routingAnnotation]: formatRouting(routing) }),
-      ...(policy === undefined ? {} : { [routedByAnnotation]: policy.metadata.name }),
+      ...(by === undefined ? {} : { [routedByAnnotation]: by }),
     };
+  }
+
+  function exporterOf({ cluster: id, record }: CountedRecord): Exporter {
+    const { share } = record.spec;
+    return { id, cluster: context.members.get(id)?.cluster, ...(share === undefined ? {} : { share }) };
   }
 
   async function reconcileStatus(name: string): Promise<WorkResult | undefined> {

@@ -5,7 +5,7 @@ import type { TrafficShift, TrafficShiftSpec } from '../../kinds/traffic-shift.t
 import type { Routing } from './routing.ts';
 import { firstState, type ShiftPlan, type ShiftState } from './shift-step.ts';
 
-/** Of shifts that have not gone back, the oldest; then the first by name. */
+/** One that has begun keeps the service; else the oldest, then the first by name. Those that went back have no say. */
 export function decidingShift(shifts: Iterable<TrafficShift>): TrafficShift | undefined {
   let first: TrafficShift | undefined;
   for (const shift of shifts) {
@@ -18,16 +18,20 @@ export function decidingShift(shifts: Iterable<TrafficShift>): TrafficShift | un
 }
 
 function isBefore(one: TrafficShift, other: TrafficShift): boolean {
+  if (hasBegun(one) !== hasBegun(other)) return hasBegun(one);
   const byAge = compareText(one.metadata.creationTimestamp ?? '', other.metadata.creationTimestamp ?? '');
   return (byAge === 0 ? compareText(one.metadata.name, other.metadata.name) : byAge) < 0;
+}
+
+export function hasBegun({ status }: TrafficShift): boolean {
+  return status?.phase !== undefined && status.phase !== 'Refused';
 }
 
 /** Lies over what the policy says; a shift that measures moves nothing and has its connections counted. */
 export function overlaidBy(routing: Routing, shift: TrafficShift | undefined): Routing {
   if (shift?.spec === undefined) return routing;
-  const { phase, percent = 0 } = shift.status ?? {};
-  if (phase === undefined || phase === 'Refused') return routing;
-  return { ...routing, shift: { from: shift.spec.from, to: shift.spec.to, percent } };
+  if (!hasBegun(shift)) return routing;
+  return { ...routing, shift: { from: shift.spec.from, to: shift.spec.to, percent: shift.status?.percent ?? 0 } };
 }
 
 export const shiftDefaults = { maxWorse: 2, minConnections: 100 } as const;
@@ -78,11 +82,12 @@ export function planOf(spec: TrafficShiftSpec | undefined): ShiftPlan | undefine
 }
 
 /** As its status has it; from the beginning if that says nothing. */
-export function stateOf({ status, spec }: TrafficShift): ShiftState {
-  const { phase, step, percent } = status ?? {};
-  if (phase === undefined || phase === 'Refused') return firstState;
+export function stateOf(shift: TrafficShift): ShiftState {
+  if (!hasBegun(shift)) return firstState;
+  const { status, spec } = shift;
+  const { step, percent } = status ?? {};
   return {
-    phase,
+    phase: status!.phase!,
     step: Math.min(step ?? 0, spec?.steps.length ?? 0),
     percent: percent ?? 0,
     heldSeconds: status?.heldSeconds ?? 0,

@@ -1,0 +1,201 @@
+// Runs this cluster's TrafficShifts: looks at what proxies have counted, takes each shift to its next step or back by the pure rule,
+// and writes its status. Imports read the percent there: a shift whose status cannot be written stays at its step.
+
+import { isSameJson } from '../../../base/json.ts';
+import type { WorkResult } from '../../../base/queue.ts';
+import type { Informer } from '../../../kube/controller/informer.ts';
+import { formatTime, type WantedCondition, withConditions } from '../../../kube/objects/conditions.ts';
+import {
+  addCounts,
+  type ConnectionCounts,
+  type CountsByCluster,
+  countsSince,
+  noConnections,
+} from '../../../kube/objects/reports/connections.ts';
+import type { ProxyCounts } from '../../copies/carriers.ts';
+import type { AgentContext } from '../../copies/context.ts';
+import { countedRecords } from '../../copies/standings.ts';
+import { type TrafficShift, type TrafficShiftStatus, trafficShiftType } from '../../kinds/traffic-shift.ts';
+import { formatServiceKey, type ServiceKey } from '../../rules/names.ts';
+import { readRouting, routedByAnnotation, routingAnnotation } from '../../rules/routing/routing.ts';
+import { hasEnded, type ShiftOutcome, type ShiftState, type Sight, stepShift } from '../../rules/routing/shift-step.ts';
+import { decidingShift, hasBegun, planOf, shiftProblem, stateOf } from '../../rules/routing/shifts.ts';
+
+export interface Shifts {
+  /** Undefined if no shift has a say; `unknown` while shifts were not read. */
+  of(service: ServiceKey): TrafficShift | 'unknown' | undefined;
+  reconcile(key: string): Promise<WorkResult | undefined>;
+}
+
+/** Index of the informer: by the service that they shift. */
+export const shiftsByService = 'service';
+
+export function shiftedService({ metadata, spec }: TrafficShift): string | undefined {
+  return spec?.service === undefined
+    ? undefined
+    : formatServiceKey({ namespace: metadata.namespace!, name: spec.service });
+}
+
+interface Memory {
+  readonly uid: string;
+  readonly atMs: number;
+  readonly state: ShiftState;
+  readonly counts: ReadonlyMap<string, CountsByCluster>;
+  readonly writtenMs: number;
+}
+
+/** Between two looks; proxies report every five seconds. */
+const lookMs = 2_000;
+/** Time that is left out of a step if nobody looked for longer. */
+const lookMsMax = 3 * lookMs;
+/** Figures that change nothing are written this often. */
+const figuresMs = 10_000;
+
+export function createShifts(
+  context: AgentContext,
+  shifts: Informer<TrafficShift>,
+  reports: (service: string) => readonly ProxyCounts[],
+): Shifts {
+  const { clock } = context.world;
+  const memories = new Map<string, Memory>();
+
+  function of(service: ServiceKey): TrafficShift | 'unknown' | undefined {
+    if (!shifts.hasSynced) return 'unknown';
+    return decidingShift(shifts.byIndex(shiftsByService, formatServiceKey(service)));
+  }
+
+  async function reconcile(key: string): Promise<WorkResult | undefined> {
+    const shift = shifts.get(key);
+    if (shift === undefined) {
+      memories.delete(key);
+      return undefined;
+    }
+    const refusal = refusalOf(shift);
+    if (refusal !== undefined) {
+      memories.delete(key);
+      await write(shift, { phase: 'Refused', message: refusal.message }, refusal);
+      return { requeueAfterMs: refusedMs };
+    }
+    const nowMs = clock.monotonicMs();
+    const known = memories.get(key);
+    const memory = known?.uid === shift.metadata.uid ? known : undefined;
+    const isNews = memory === undefined || shift.spec?.abort === true || hasEnded(memory.state);
+    if (!isNews && nowMs - memory.atMs < lookMs) return { requeueAfterMs: lookMs - (nowMs - memory.atMs) };
+    const { outcome, counts } = look(shift, memory, nowMs);
+    const before = memory?.state ?? stateOf(shift);
+    const isMove = outcome.state.phase !== shift.status?.phase || outcome.state.percent !== shift.status?.percent;
+    const isDue = nowMs - (memory?.writtenMs ?? Number.NEGATIVE_INFINITY) >= figuresMs;
+    const isChanged = isMove || isDue || outcome.state.step !== before.step || reasonOf(shift) !== outcome.reason;
+    if (isChanged) await write(shift, { ...outcome.state, message: outcome.message }, accepted, progressOf(outcome));
+    const writtenMs = isChanged ? nowMs : (memory?.writtenMs ?? nowMs);
+    memories.set(key, { uid: shift.metadata.uid ?? '', atMs: nowMs, state: outcome.state, counts, writtenMs });
+    return hasEnded(outcome.state) ? undefined : { requeueAfterMs: lookMs };
+  }
+
+  function look(shift: TrafficShift, memory: Memory | undefined, nowMs: number) {
+    const service = shiftedService(shift)!;
+    const now = reports(service);
+    const counts = new Map(now.map(({ holder, clusters }) => [holder, clusters]));
+    const seconds = memory === undefined ? 0 : Math.min(nowMs - memory.atMs, lookMsMax) / 1000;
+    const seen = memory === undefined ? new Map<string, ConnectionCounts>() : countsBetween(memory.counts, counts);
+    const obstacle = obstacleOf(shift);
+    const sight: Sight = {
+      seconds,
+      isReported: now.length > 0,
+      to: seen.get(shift.spec!.to) ?? noConnections,
+      all: [...seen.values()].reduce(addCounts, noConnections),
+      ...(obstacle === undefined ? {} : { obstacle: obstacle.message }),
+    };
+    return { outcome: stepShift(planOf(shift.spec)!, memory?.state ?? stateOf(shift), sight), counts };
+  }
+
+  /** Only of one that has not begun: later the step is kept. */
+  function refusalOf(shift: TrafficShift): WantedCondition | undefined {
+    const refuse = (reason: string, message: string): WantedCondition => ({
+      type: 'Accepted',
+      status: 'False',
+      reason,
+      message,
+    });
+    const problem = shiftProblem(shift.spec);
+    if (problem !== undefined) return refuse('Invalid', problem);
+    if (hasEnded(shift.status ?? {})) return undefined;
+    const first = decidingShift(shifts.byIndex(shiftsByService, shiftedService(shift)!));
+    if (first !== undefined && first.metadata.name !== shift.metadata.name)
+      return refuse(
+        'OtherShift',
+        `TrafficShift ${first.metadata.namespace}/${first.metadata.name} shifts this service (${first.status?.phase ?? 'not begun'}): delete one of the two`,
+      );
+    const obstacle = hasBegun(shift) ? undefined : obstacleOf(shift);
+    return obstacle && refuse(obstacle.reason, obstacle.message);
+  }
+
+  function obstacleOf({ metadata, spec }: TrafficShift) {
+    const { from, to, service: name } = spec!;
+    const service = { namespace: metadata.namespace!, name };
+    const present = context.copies.imports.get(formatServiceKey(service));
+    if (present === undefined) return { reason: 'NoImport', message: `this cluster does not import ${name}` };
+    const records = countedRecords(context, service, { onlyFor: context.membership.clusterId, withLegacy: true });
+    const missing = [from, to].filter((id) => !records.some(({ cluster }) => cluster === id));
+    if (missing.length > 0)
+      return { reason: 'NotExported', message: `${missing.join(' and ')} does not export ${name} to this cluster` };
+    const annotations = present.metadata.annotations ?? {};
+    if (readRouting(annotations[routingAnnotation] ?? '').excluded.includes(to))
+      return {
+        reason: 'Excluded',
+        message: `${to} is excluded by ${annotations[routedByAnnotation] ?? 'the ClusterSet'}`,
+      };
+    return undefined;
+  }
+
+  async function write(
+    shift: TrafficShift,
+    next: Omit<TrafficShiftStatus, 'conditions'>,
+    ...conditions: WantedCondition[]
+  ): Promise<void> {
+    const observedGeneration = shift.metadata.generation;
+    const stamp = { now: formatTime(clock.wallMs()), observedGeneration };
+    const status = {
+      ...next,
+      ...(next.heldSeconds === undefined ? {} : { heldSeconds: Math.round(next.heldSeconds) }),
+      observedGeneration,
+      conditions: [...withConditions(shift.status?.conditions, conditions, stamp)],
+    };
+    if (!isSameJson(status, shift.status)) await context.home.updateStatus(trafficShiftType, { ...shift, status });
+  }
+
+  return { of, reconcile };
+}
+
+/** Another shift, an export or a policy may have changed meanwhile. */
+const refusedMs = 10_000;
+
+const accepted: WantedCondition = {
+  type: 'Accepted',
+  status: 'True',
+  reason: 'Accepted',
+  message: 'it lies over the policy of the import',
+};
+
+function progressOf({ reason, message }: ShiftOutcome): WantedCondition {
+  const isMoving = reason === 'Measuring' || reason === 'Holding' || reason === 'Completed';
+  return { type: 'Progressing', status: isMoving ? 'True' : 'False', reason, message };
+}
+
+function reasonOf({ status }: TrafficShift): string | undefined {
+  return status?.conditions?.find(({ type }) => type === 'Progressing')?.reason;
+}
+
+/** By cluster. A proxy that was not there before has begun to count since. */
+function countsBetween(
+  before: ReadonlyMap<string, CountsByCluster>,
+  now: ReadonlyMap<string, CountsByCluster>,
+): Map<string, ConnectionCounts> {
+  const sums = new Map<string, ConnectionCounts>();
+  for (const [holder, clusters] of now)
+    for (const [cluster, counts] of clusters) {
+      const since = countsSince(before.get(holder)?.get(cluster) ?? noConnections, counts);
+      sums.set(cluster, addCounts(sums.get(cluster) ?? noConnections, since));
+    }
+  return sums;
+}
