@@ -18,7 +18,18 @@ const reports = [
   ...['snapshot list', 'snapshot inspect'],
 ];
 const changes = [
-  ...['register', 'deregister', 'join', 'leave', 'export', 'unexport', 'drain', 'federation create', 'api rotate-ca'],
+  ...[
+    'register',
+    'deregister',
+    'join',
+    'leave',
+    'export',
+    'unexport',
+    'drain',
+    'shift',
+    'federation create',
+    'api rotate-ca',
+  ],
   ...['broker init', 'broker token', 'broker accept', 'broker remove'],
   ...['peer token', 'peer add', 'peer export', 'peer retry', 'peer remove'],
   ...['install', 'upgrade', 'uninstall'],

@@ -22,6 +22,7 @@ export const verbs = {
   unexport: 'stop exporting a Service of this cluster',
   federation: 'create federated DNS for a clusterset, and the credentials of its authority',
   drain: 'stop new connections to a cluster, or to a service in this cluster',
+  shift: 'move the connections of a service from one cluster to another in steps, and back if more fail',
   status: 'show the clusters, leases, services, conflicts and lag of the clusterset',
   explain: 'show each field of a service, which cluster exports what, and which value won',
   plan: 'preview the effect of exports, services and export policies in a file',
