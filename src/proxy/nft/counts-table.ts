@@ -35,6 +35,8 @@ export function countsScript(addresses: readonly string[]): string {
     ...['prerouting', 'output'].flatMap((hook) => [
       add('chain', `${hook} { type filter hook ${hook} priority -90; policy accept; }`),
       `flush chain ${tableName} ${hook}`,
+      // Those between processes of this node have passed the other hook already.
+      ...(hook === 'prerouting' ? [add('rule', `${hook} iifname "lo" accept`)] : []),
       // Most packets are in the middle of a connection.
       add('rule', `${hook} tcp flags & (syn|rst) == 0x0 accept`),
       add('rule', `${hook} ct original ip daddr @counted4 goto count4`),

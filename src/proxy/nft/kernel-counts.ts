@@ -34,8 +34,6 @@ export class KernelCounts {
   /** By address of the service, endpoint and port. */
   readonly #owners = new Map<string, Owner>();
   #last: KernelCounters = new Map();
-  /** Attempts of the look before, whose answers may have come by now. */
-  #tried = new Map<Owner, number>();
   /** What is in the kernel. */
   #script = '';
   #problem = '';
@@ -85,7 +83,6 @@ export class KernelCounts {
   #forget(): void {
     this.#owners.clear();
     this.#last = new Map();
-    this.#tried.clear();
   }
 
   /** Of TCP ports alone. Clusters that have had no connection yet are reported with none. */
@@ -107,16 +104,14 @@ export class KernelCounts {
   }
 
   #count(now: KernelCounters): void {
-    for (const [{ service, cluster }, tried] of this.#tried) this.tally.add(service, cluster, { tried });
-    this.#tried = new Map();
     for (const [key, counts] of now) {
       const owner = this.#owners.get(key);
       if (owner === undefined) continue;
       const before = this.#last.get(key) ?? noConnections;
       const since = (column: keyof ConnectionCounts) =>
         counts[column] < before[column] ? counts[column] : counts[column] - before[column];
-      this.#tried.set(owner, (this.#tried.get(owner) ?? 0) + since('tried'));
-      this.tally.add(owner.service, owner.cluster, { answered: since('answered'), reset: since('reset') });
+      const news = { tried: since('tried'), answered: since('answered'), reset: since('reset') };
+      this.tally.add(owner.service, owner.cluster, news);
     }
     this.#last = now;
   }

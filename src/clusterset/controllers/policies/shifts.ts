@@ -86,7 +86,8 @@ export function createShifts(
     const isMove = outcome.state.phase !== shift.status?.phase || outcome.state.percent !== shift.status?.percent;
     const isDue = nowMs - (memory?.writtenMs ?? Number.NEGATIVE_INFINITY) >= figuresMs;
     const isChanged = isMove || isDue || outcome.state.step !== before.step || reasonOf(shift) !== outcome.reason;
-    if (isChanged) await write(shift, { ...outcome.state, message: outcome.message }, accepted, progressOf(outcome));
+    const { recentTo: _to, recentAll: _all, ...shown } = outcome.state;
+    if (isChanged) await write(shift, { ...shown, message: outcome.message }, accepted, progressOf(outcome));
     const writtenMs = isChanged ? nowMs : (memory?.writtenMs ?? nowMs);
     memories.set(key, { uid: shift.metadata.uid ?? '', atMs: nowMs, state: outcome.state, counts, writtenMs });
     return hasEnded(outcome.state) ? undefined : { requeueAfterMs: lookMs };

@@ -25,6 +25,9 @@ export interface ShiftState {
   readonly before: ConnectionCounts;
   readonly seenTo: ConnectionCounts;
   readonly seenAll: ConnectionCounts;
+  /** Attempts of the last sight that had some: their answers may be under way. */
+  readonly recentTo: number;
+  readonly recentAll: number;
 }
 
 /** Since the last look. */
@@ -63,6 +66,8 @@ export const firstState: ShiftState = {
   before: noConnections,
   seenTo: noConnections,
   seenAll: noConnections,
+  recentTo: 0,
+  recentAll: 0,
 };
 
 export function hasEnded({ phase }: { readonly phase?: ShiftPhase }): boolean {
@@ -97,11 +102,17 @@ function withSight(plan: ShiftPlan, state: ShiftState, sight: Sight): ShiftState
     before: state.step === 0 ? addCounts(state.before, sight.all) : state.before,
     seenTo: addCounts(state.seenTo, sight.to),
     seenAll: addCounts(state.seenAll, sight.all),
+    recentTo: sight.to.tried || state.recentTo,
+    recentAll: sight.all.tried || state.recentAll,
   };
 }
 
-function isWorse(plan: ShiftPlan, { before, seenTo, seenAll }: ShiftState): boolean {
-  return [seenTo, seenAll].some((seen) => failuresOf(seen) > tolerated(plan, before, connectionsOf(seen)));
+/** The last attempts may still be answered: they are not counted as failed. */
+function isWorse(plan: ShiftPlan, { before, seenTo, seenAll, recentTo, recentAll }: ShiftState): boolean {
+  return [
+    { ...seenTo, tried: seenTo.tried - recentTo },
+    { ...seenAll, tried: seenAll.tried - recentAll },
+  ].some((seen) => failuresOf(seen) > tolerated(plan, before, connectionsOf(seen)));
 }
 
 /** Too few connections are taken for as many as are needed: those that are missing may all succeed. */
@@ -172,6 +183,8 @@ function next(plan: ShiftPlan, state: ShiftState): ShiftOutcome {
     heldSeconds: 0,
     seenTo: noConnections,
     seenAll: noConnections,
+    recentTo: 0,
+    recentAll: 0,
   };
   return { state: begun, reason: 'Holding', message: `${percent} % go to ${plan.to}, ${plan.everySeconds} s left` };
 }

@@ -94,5 +94,7 @@ export function stateOf(shift: TrafficShift): ShiftState {
     before: status?.before ?? firstState.before,
     seenTo: status?.seenTo ?? firstState.seenTo,
     seenAll: status?.seenAll ?? firstState.seenAll,
+    recentTo: 0,
+    recentAll: 0,
   };
 }
