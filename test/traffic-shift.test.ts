@@ -30,6 +30,7 @@ describe.skipIf(why !== '')(`a shift under load${why}`, () => {
   const places = {} as Record<Id, Place>;
   const homes = {} as Record<Id, NodeHome>;
   const proxies = {} as Record<Id, ProxyProcess>;
+  const servers = {} as Record<Id, LineProcess>;
   const running: LineProcess[] = [];
   let net: Namespaces;
   let broker: NodeHome;
@@ -59,6 +60,10 @@ describe.skipIf(why !== '')(`a shift under load${why}`, () => {
     );
   };
 
+  async function serve(id: Id): Promise<void> {
+    servers[id] = await startServers(net, places[id], [{ kind: 'tcp', port: 8080, address: pod(id), says: id }]);
+  }
+
   async function startCluster(id: Id): Promise<void> {
     const ranges = { podRange: `${pod(id)}/32`, serviceRange: `10.10${ids.indexOf(id)}.0.0/16` };
     homes[id] = await startNodeHome(net, places[id], {
@@ -67,7 +72,7 @@ describe.skipIf(why !== '')(`a shift under load${why}`, () => {
     });
     await homes[id].order({ put: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } } });
     proxies[id] = await startProxyProcess(net, places[id], ['--kubeconfig', homes[id].proxyKubeconfig, '--node', id]);
-    running.push(await startServers(net, places[id], [{ kind: 'tcp', port: 8080, address: pod(id), says: id }]));
+    await serve(id);
     await proxies[id].whenReady();
     await homes[id].order({ put: object('v1', 'Service', { spec: { ports: [{ name: 'http', port: 80 }] } }) });
     const labels = { 'kubernetes.io/service-name': 'web' };
@@ -111,7 +116,7 @@ describe.skipIf(why !== '')(`a shift under load${why}`, () => {
   });
 
   afterAll(async () => {
-    for (const each of running) await each.stop();
+    for (const each of [...running, ...Object.values(servers)]) await each.stop();
     for (const proxy of Object.values(proxies)) await proxy.stop('SIGKILL');
     for (const home of [...Object.values(homes), broker]) await home?.stop();
     net?.remove();
@@ -156,19 +161,17 @@ describe.skipIf(why !== '')(`a shift under load${why}`, () => {
     expect(answers).toEqual({ east: 500 });
     await until('all are counted', async () => (await counted())['east tried'] === 500);
     expect(await counted()).toEqual({ 'east tried': 500, 'east answered': 500, 'east reset': 0 });
-    await running[0]!.stop();
+    await servers.east.stop();
     await ask(net, places.east, { ...clients, count: 20 });
     await until('refused ones are counted', async () => (await counted())['east tried'] === 520);
     expect(await counted()).toMatchObject({ 'east answered': 500 });
-    running[0] = await startServers(net, places.east, [
-      { kind: 'tcp', port: 8080, address: pod('east'), says: 'east' },
-    ]);
+    await serve('east');
     await shift('--abort', '--wait');
     await until('the kernel counts no more', async () => !net.run(places.east, 'nft list tables').includes('counts'));
   });
 
   test('a failure that begins at 25 % -> the shift goes back without an operator, and clients see none of it', async () => {
-    const load = startClients(net, places.east, { ...clients, lanes: 4, timeoutMs: 15_000 });
+    const load = startClients(net, places.east, { ...clients, lanes: 30, timeoutMs: 20_000 });
     running.push(load);
     const args = ['--from', 'east', '--to', 'west', '--steps', '5,25,100', '--every', '12s', '--min-connections', '20'];
     const followed = shift(...args, '--wait', '--timeout', '180');
@@ -180,11 +183,11 @@ describe.skipIf(why !== '')(`a shift under load${why}`, () => {
     await until('it went back', async () => (await seen())?.phase === 'RolledBack');
     console.log(`went back ${Math.round(Date.now() - startedMs)} ms after the failure`);
     const { out, code } = await followed;
+    net.run(places.west, 'nft delete table inet faulty');
     expect(out).toMatch(/east: RolledBack, step 2 of 3, 0 % from east to west: went back at 25 %/);
     expect(code).toBe(7);
-    const after = await ask(net, places.east, { ...clients, count: 200, timeoutMs: 15_000 });
+    const after = await ask(net, places.east, { ...clients, count: 200 });
     expect(after).toMatchObject({ answers: { east: 200 }, failures: {} });
-    net.run(places.west, 'nft delete table inet faulty');
     load.child.stdin!.write('stop\n');
     const report = JSON.parse(await load.next()) as ClientReport;
     console.log(`clients ${JSON.stringify(report.answers)} failures ${JSON.stringify(report.failures)}`);
@@ -192,7 +195,7 @@ describe.skipIf(why !== '')(`a shift under load${why}`, () => {
   });
 
   test('nothing fails -> all steps under load, no failed connection; deleting the shift brings back the policy', async () => {
-    const load = startClients(net, places.east, { ...clients, lanes: 4, timeoutMs: 15_000 });
+    const load = startClients(net, places.east, { ...clients, lanes: 30, timeoutMs: 20_000 });
     running.push(load);
     const args = ['--from', 'east', '--to', 'west', '--steps', '25,100', '--every', '8s', '--min-connections', '20'];
     const { out, code } = await shift(...args, '--wait', '--timeout', '180');

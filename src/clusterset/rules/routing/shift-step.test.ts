@@ -74,6 +74,17 @@ describe('shift step', () => {
     expect(run(2, atQuarter, sight(counts(6, 6), counts(6, 6))).reason).toBe('Worse');
   });
 
+  test('the last attempts of a step have no answer yet -> not forward before they are known', () => {
+    const old = run(4, atQuarter, calm);
+    const unknown = stepShift(plan, old.state, sight(counts(40, 40), counts(200, 40)));
+    expect(unknown).toMatchObject({ reason: 'Holding', state: { percent: 25 } });
+    expect(unknown.state.heldSeconds).toBeGreaterThanOrEqual(plan.everySeconds - 10);
+    const held = stepShift({ ...plan, everySeconds: 10 }, old.state, sight(counts(40, 40), counts(200, 40)));
+    expect(held).toMatchObject({ reason: 'Holding', state: { percent: 25 } });
+    const answered = sight({ tried: 0, answered: 40, reset: 0 }, { tried: 200, answered: 240, reset: 0 });
+    expect(stepShift({ ...plan, everySeconds: 10 }, held.state, answered).state.percent).toBe(50);
+  });
+
   test('answers that are a look late, and a rate that falls -> no failures', () => {
     const late = stepShift(plan, atQuarter.state, sight({ tried: 500, answered: 0, reset: 0 }));
     expect(late.reason).toBe('Holding');

@@ -83,6 +83,9 @@ export function stepShift(plan: ShiftPlan, state: ShiftState, sight: Sight): Shi
     return { state: { ...seen, phase: 'RolledBack', percent: 0 }, reason: 'Worse', message: worseMessage(plan, seen) };
   const wait = waitingFor(plan, seen, sight);
   if (wait !== undefined) return { state: seen, ...wait };
+  // Forward only if the last attempts could all fail; back only if they could all be answered.
+  if (seen.step > 0 && isWorse(plan, { ...seen, recentTo: 0, recentAll: 0 }))
+    return { state: seen, reason: 'Holding', message: `holds ${seen.percent} %: ${figures(seen.seenTo)} so far` };
   return next(plan, seen);
 }
 
