@@ -41,7 +41,7 @@ export interface Sight {
   readonly obstacle?: string;
 }
 
-export type ShiftReason =
+type ShiftReason =
   | 'Measuring'
   | 'Holding'
   | 'TooFewConnections'
