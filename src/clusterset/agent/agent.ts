@@ -88,7 +88,7 @@ const listsWaitMs = 10_000;
 const sweepMs = 60_000;
 const upgradeCheckMs = 5_000;
 const carrierCheckMs = 1_000;
-const brokerCheckMs = 1_000;
+const brokerCheckMs = 500;
 /** A home that does not take it either does not hold up the end. */
 const leaveWordMsMax = 5_000;
 

@@ -45,10 +45,12 @@ export interface LeaseOptions {
 
 /** A renewal that hangs on a dead connection is given up, so that the next one goes another way. */
 const renewalMs = { min: 2000, max: 10_000 };
-/** A broker that restarts is back sooner, and is asked again soon. Its last answer may be one period older. */
-const brokerRestartMs = 8_000;
+/** A broker that restarts within 5 s is asked again before this. Its last answer may be one period older. */
+const brokerRestartMs = 6_500;
 /** After a failure we are in a hurry, for the others count the time; but a broker that stays away is not asked as fast. */
 const hurryMs = 500;
+/** How many times as often a broker that stays away is asked, compared with renewals. */
+const hurryMax = 4;
 /** Renewals come a little early, by chance: members that begin together do not stay together. */
 const jitter = 0.1;
 /** Members that follow reports look at the reported within this time, not all at once. */
@@ -191,7 +193,7 @@ export class LeaseController {
       this.#judge.ownRenewed(nowMs);
       this.#seat.ownRenewed(nowMs);
     } catch (error) {
-      waitMsMax = Math.min(times().renewMs / 2, hurryMs * 2 ** Math.min(this.#failures, 10));
+      waitMsMax = Math.min(times().renewMs / hurryMax, hurryMs * 2 ** Math.min(this.#failures, 10));
       this.#failures += 1;
       this.#broker.failed();
       this.#judge.ownRenewalFailed();
