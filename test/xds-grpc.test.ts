@@ -1,6 +1,7 @@
 // Real gRPC clients without a proxy against the discovery server.
 
 import { afterEach, expect, test } from 'vitest';
+import { serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import { describeWith, pathOf } from './support/counterparts.ts';
 import { type ClientLanguage, startBackend, startGrpcClient } from './support/grpc-clients/grpc-clients.ts';
 import { addImport, putEndpoints, startXdsTest } from './support/xds.ts';
@@ -14,7 +15,7 @@ const target = 'xds:///checkout.shop.svc.clusterset.local';
 const service = { name: 'checkout', portName: 'grpc' };
 
 /** Backends of cluster east on 127.0.0.1 and 127.0.0.2, of cluster west on 127.0.0.3. */
-async function setUp(language: ClientLanguage) {
+async function setUp(language: ClientLanguage, dials = target) {
   const xds = await startXdsTest({ ports: { virtual: 0, ingress: 0 } });
   closing.push(() => xds.stop());
   const { port, ...a } = await startBackend('a', '127.0.0.1');
@@ -25,7 +26,7 @@ async function setUp(language: ClientLanguage) {
   const put = (from: string, ...addresses: string[]) => putEndpoints(xds.client, service, from, { port, addresses });
   await put('east', '127.0.0.1', '127.0.0.2');
   await put('west', '127.0.0.3');
-  const client = startGrpcClient(language, xds, target);
+  const client = startGrpcClient(language, xds, dials);
   closing.push(() => client.stop());
   const names = async (count = 20) =>
     Object.keys(await client.calls(count))
@@ -41,7 +42,7 @@ async function setUp(language: ClientLanguage) {
     }
     throw new Error(`calls are answered by ${await names()}, not by ${wanted}`);
   };
-  return { xds, put, a, b, client, names, settles };
+  return { xds, put, port, a, b, client, names, settles };
 }
 
 describeWith(['grpcio'], 'xds: gRPC clients', () => {
@@ -59,6 +60,29 @@ describeWith(['grpcio'], 'xds: gRPC clients', () => {
       a.stop();
       b.stop();
       await settles('c', { mayFail: true });
+    },
+  );
+
+  test.each<ClientLanguage>(['javascript', 'python'])(
+    '%s: a target that does not exist -> fails at once; it comes -> answered; it goes -> fails again',
+    async (language) => {
+      const { xds, port, client } = await setUp(language, 'xds:///later.shop.svc.clusterset.local');
+      const beganMs = performance.now();
+      const [error] = Object.keys(await client.calls(1, { waits: false }));
+      expect(error).toMatch(/^error: /);
+      // A client waits 15 s for a listener that is merely missing.
+      expect(performance.now() - beganMs).toBeLessThan(10_000);
+      await addImport(xds.client, { name: 'later', portName: 'grpc', port: 8080 });
+      const slice = { port, addresses: ['127.0.0.1'] };
+      await putEndpoints(xds.client, { name: 'later', portName: 'grpc' }, 'east', slice);
+      expect(await client.calls(1)).toEqual({ a: 1 });
+      await xds.client.delete(serviceImportType, { namespace: 'shop', name: 'later' });
+      let said = '';
+      for (let i = 0; i < 200 && !said.startsWith('error'); i++) {
+        await new Promise((resolve) => setTimeout(resolve, 25));
+        [said = ''] = Object.keys(await client.calls(1, { waits: false }));
+      }
+      expect(said).toMatch(/^error: /);
     },
   );
 

@@ -31,6 +31,16 @@ export function tcpProxy(cluster: string, more: JsonObject = {}): JsonObject {
   };
 }
 
+/** What a gRPC client without a proxy resolves under its target. */
+export function apiListener(target: string, routes: JsonObject): JsonObject {
+  const manager = typed('filters.network.http_connection_manager.v3.HttpConnectionManager', {
+    stat_prefix: target,
+    ...routes,
+    http_filters: [{ name: 'router', typed_config: typed('filters.http.router.v3.Router') }],
+  });
+  return { name: target, api_listener: { api_listener: manager } };
+}
+
 /** For a `tcpProxy` that connects when it is known who calls. Data that comes earlier waits. */
 export const afterHandshake: JsonObject = {
   upstream_connect_mode: 'ON_DOWNSTREAM_TLS_HANDSHAKE',

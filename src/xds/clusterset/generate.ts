@@ -6,7 +6,7 @@ import type { Place } from '../../catalog/routing/locality.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import type { SetNetworks } from '../../clusterset/rules/networks/networks.ts';
 import { needsUnready } from '../../clusterset/rules/routing/routing.ts';
-import { edsCluster, http2Options, overAds, socketAddress, tcpProxy, typed } from '../bodies.ts';
+import { apiListener, edsCluster, http2Options, overAds, socketAddress, tcpProxy } from '../bodies.ts';
 import type { Cause, XdsResource } from '../resource.ts';
 import { assignmentOf } from './assignment.ts';
 import type { ClustersetService, ServicePort } from './service.ts';
@@ -22,7 +22,7 @@ export function clustersetResources(service: ClustersetService, domain: string):
       { type: 'cluster', name, body: clusterBody(name, port), causes },
       { type: 'route', name, body: routeBody(name), causes, isByNameOnly: true },
       ...names.map((target): XdsResource => {
-        return { type: 'listener', name: target, body: apiListener(target, name), causes, isByNameOnly: true };
+        return { type: 'listener', name: target, body: apiListener(target, overRds(name)), causes, isByNameOnly: true };
       }),
     ];
   });
@@ -124,12 +124,6 @@ function routeBody(name: string): JsonObject {
   return { name, virtual_hosts: [{ name, domains: ['*'], routes: [route] }] };
 }
 
-function apiListener(target: string, route: string): JsonObject {
-  const router = { name: 'router', typed_config: typed('filters.http.router.v3.Router') };
-  const manager = typed('filters.network.http_connection_manager.v3.HttpConnectionManager', {
-    stat_prefix: target,
-    rds: { config_source: overAds, route_config_name: route },
-    http_filters: [router],
-  });
-  return { name: target, api_listener: { api_listener: manager } };
+function overRds(route: string): JsonObject {
+  return { rds: { config_source: overAds, route_config_name: route } };
 }

@@ -9,6 +9,7 @@ import { typeOfUrl } from '../envoy-schema.ts';
 import { admitNode, type ProxyCaller } from '../identity/proxy-identity.ts';
 import type { ClientRequest, NodeInfo, SessionEvent } from '../session/messages.ts';
 import { XdsSession } from '../session/session.ts';
+import { withAbsentListeners } from '../view/absent-listeners.ts';
 import type { Method } from './methods.ts';
 import { isProgrammed, type ProxyRecord } from './proxies.ts';
 import { RequestBudget } from './request-budget.ts';
@@ -133,7 +134,7 @@ export class ProxyStream implements CallHandlers {
     const { variant, type } = this.#method;
     const session = new XdsSession({
       variant,
-      view,
+      view: role === 'grpc' && variant === 'sotw' ? withAbsentListeners(view) : view,
       refusals: record.refusals,
       proven: this.#context.proven,
       isAggregated: type === undefined,

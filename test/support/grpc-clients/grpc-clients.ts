@@ -12,8 +12,8 @@ import { cluster, type XdsTest } from '../xds.ts';
 export type ClientLanguage = 'javascript' | 'python';
 
 export interface GrpcClient {
-  /** Makes calls one after the other; how many each backend answered. */
-  calls(count: number): Promise<Record<string, number>>;
+  /** Makes calls one after the other; how many each backend answered. Those that do not wait fail without a connection. */
+  calls(count: number, options?: { readonly waits: boolean }): Promise<Record<string, number>>;
   stop(): void;
 }
 
@@ -37,8 +37,8 @@ export function startGrpcClient(language: ClientLanguage, xds: XdsTest, target: 
   child.stderr.on('data', (chunk) => (log += chunk));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
-    calls: async (count) => {
-      child.stdin.write(`${count}\n`);
+    calls: async (count, { waits } = { waits: true }) => {
+      child.stdin.write(`${count}${waits ? '' : '!'}\n`);
       const { value, done } = await lines.next();
       if (done) throw new Error(`the ${language} client ended: ${log}`);
       return JSON.parse(value) as Record<string, number>;
