@@ -54,7 +54,7 @@ test('peer token and peer add -> two meshes know each other both ways, by one to
   const added = await west.peer('add', 'east', '--allow', 'east.example', '--token', token);
   expect(added).toMatchObject({ code: 0, out: 'peer east added; it knows us as west\n' });
   const again = await west.peer('add', 'other', '--allow', 'east.example', '--token', token);
-  expect(again.code).toBe(1);
+  expect(again.code).toBe(5);
   expect(again.errors).toContain('Peer east is the same mesh');
   await share(east, 'checkout', 'west');
   await share(west, 'billing', 'east');

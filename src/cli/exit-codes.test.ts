@@ -1,5 +1,9 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ConnectionError } from '../base/real/connection-error.ts';
+import { requireMembership } from '../clusterset/explain/consult.ts';
+import type { Client } from '../kube/client/client.ts';
 import { StoppedAnswering } from '../kube/client/while-answering.ts';
 import { ApiError } from '../kube/objects/api-error.ts';
 import { describeError, exitKindOf, usageError } from './exit-codes.ts';
@@ -54,4 +58,20 @@ test.each([
 ] as const)('exit codes: %s -> %s', (_what, error, kind, text) => {
   expect(exitKindOf(error)).toBe(kind);
   expect(describeError(error)).toBe(text);
+});
+
+test('exit codes: a cluster that is no member -> not found', async () => {
+  const home = { get: () => Promise.reject(api(404, 'secrets "portolan-membership" not found')) } as unknown as Client;
+  const error = await requireMembership(home).catch((caught: unknown) => caught);
+  expect(exitKindOf(error)).toBe('notFound');
+  expect(describeError(error)).toBe('this cluster is not a member of a clusterset; run portolan join TOKEN');
+});
+
+test('exit codes: every error about an option -> usage', () => {
+  const names = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' });
+  const files = names.filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
+  const plain = files.filter((name) =>
+    /new Error\(\s*['`]--/.test(readFileSync(join(import.meta.dirname, name), 'utf8')),
+  );
+  expect(plain).toEqual([]);
 });

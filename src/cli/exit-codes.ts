@@ -38,10 +38,20 @@ export function notFoundError(message: string): CommandError {
   return new CommandError('notFound', message);
 }
 
+/** The broker, the home or another writer has something that does not allow it. */
+export function refusedError(message: string): CommandError {
+  return new CommandError('refused', message);
+}
+
+export function unreachableError(message: string): CommandError {
+  return new CommandError('unreachable', message);
+}
+
 /** By name: the code that throws them is loaded only by commands that use it. */
 const kindsByName: ReadonlyMap<string, ExitKind> = new Map([
   ['KubeconfigError', 'usage'],
   ['NoClusterSet', 'notFound'],
+  ['NotMember', 'notFound'],
   ['NoAnswer', 'unreachable'],
   ['StoppedAnswering', 'unreachable'],
 ]);

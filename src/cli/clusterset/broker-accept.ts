@@ -12,6 +12,7 @@ import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
+import { notFoundError, refusedError } from '../exit-codes.ts';
 import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, type HomeFlags, withHome } from '../with-home.ts';
 import { refuseSourceOverlap, sourceLines, sourceRangesFor } from './access.ts';
@@ -89,7 +90,7 @@ async function brokerAccept(client: Client, request: AcceptRequest): Promise<str
   const member = members.find((one) => one.id === id);
   if (member?.record === undefined) {
     const known = members.map((one) => one.id).join(', ') || 'none';
-    throw new Error(`cluster ${id} has not joined clusterset ${clusterset}; known: ${known}`);
+    throw notFoundError(`cluster ${id} has not joined clusterset ${clusterset}; known: ${known}`);
   }
   const { region, zone } = member.record;
   const { allowedRanges, note } = rangesFor(member, request);
@@ -161,7 +162,7 @@ async function refuseOutside(client: Client, { id, cluster }: KnownMember, range
   if (outside.size === 0) return;
   const shown = [...outside].slice(0, shownMax).join(', ');
   const more = outside.size > shownMax ? ` and ${outside.size - shownMax} more` : '';
-  throw new Error(
+  throw refusedError(
     `cluster ${id} has published addresses outside ${ranges.join(', ')}: ${shown}${more}; add their ranges with --allowed-range, confirm with --ranges all the same, or leave the ranges with --no-ranges`,
   );
 }

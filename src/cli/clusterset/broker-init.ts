@@ -32,7 +32,7 @@ import type { Manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { defaultServiceRanges } from '../../kube/objects/service.ts';
 import { installDefinitions } from '../definitions.ts';
-import { usageError } from '../exit-codes.ts';
+import { refusedError, usageError } from '../exit-codes.ts';
 import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
 import {
   addHomeOptions,
@@ -251,7 +251,7 @@ async function refuseSecondSet(client: Client, clusterset: string): Promise<void
   });
   const other = items.find(({ metadata }) => metadata.name !== clusterset)?.metadata.name;
   if (other === undefined) return;
-  throw new Error(
+  throw refusedError(
     `clusterset ${clusterset}: this broker serves clusterset ${other}, and a broker serves one; ` +
       'run another broker for it, for example with portolan api',
   );
@@ -267,7 +267,7 @@ async function refuseForeign(client: Client, clusterset: string, name: string): 
   if (holder === clusterset && member === undefined) return;
   const whose =
     holder === undefined ? 'somebody else' : `clusterset ${holder}${member === undefined ? '' : `, member ${member}`}`;
-  throw new Error(
+  throw refusedError(
     `clusterset ${clusterset}: namespace ${name} is there already and belongs to ${whose}; choose another name` +
       (holder === undefined ? `, or give it away with the label ${clusterSetLabel}=${clusterset}` : ''),
   );
@@ -285,12 +285,12 @@ async function refuseNonsense(client: Client, clusterset: string, spec: ClusterS
     others: [...members.flatMap(memberRanges), ...usualRanges],
     areServicesPublished: areServicesPublished(set),
   });
-  if (overlaps.length > 0) throw new Error(`clusterset ${clusterset}: ${overlaps.join('; ')}; give other ranges`);
+  if (overlaps.length > 0) throw refusedError(`clusterset ${clusterset}: ${overlaps.join('; ')}; give other ranges`);
   return [...clusterSetWarnings(whole), ...refuseUnknownSources(whole.access, members)];
 }
 
 function refuseProblems(clusterset: string, problems: readonly string[]): void {
-  if (problems.length > 0) throw new Error(`clusterset ${clusterset}: ${problems.join('; ')}`);
+  if (problems.length > 0) throw refusedError(`clusterset ${clusterset}: ${problems.join('; ')}`);
 }
 
 const usualRanges: readonly NamedRange[] = defaultServiceRanges.map((cidr) => ({

@@ -22,6 +22,7 @@ import type { ResourceType } from '../../kube/objects/object.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
 import { roleBindingType, roleType, serviceAccountType } from '../../kube/objects/rbac.ts';
 import { secretType } from '../../kube/objects/secret.ts';
+import { refusedError } from '../exit-codes.ts';
 import { addWaitOptions, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, type HomeFlags, withHome } from '../with-home.ts';
 
@@ -104,7 +105,9 @@ async function findNamespace({ client, clusterset, id }: RemoveRequest): Promise
   const isItsOwn = labels?.[clusterSetLabel] === clusterset && annotations?.[clusterIdAnnotation] === id;
   if (namespace === undefined || isItsOwn) return name;
   // A Cluster object written by hand may name any namespace; only one made for this cluster is taken away with it.
-  throw new Error(`cluster ${id}: namespace ${name} was not made for it; remove Cluster ${clusterset}/${id} by hand`);
+  throw refusedError(
+    `cluster ${id}: namespace ${name} was not made for it; remove Cluster ${clusterset}/${id} by hand`,
+  );
 }
 
 // As every member judges it: by whether the lease changes while we look. Times written by another clock say nothing.
@@ -121,7 +124,7 @@ async function refuseAlive(request: RemoveRequest, namespace: string): Promise<v
     await sleep(deps.world.timers, Math.min(leaseLookMs, watchMs));
     const now = await read();
     if (now === undefined || now.metadata.resourceVersion === before.metadata.resourceVersion) continue;
-    throw new Error(`cluster ${id} has just renewed its lease: run portolan leave there, or give --force`);
+    throw refusedError(`cluster ${id} has just renewed its lease: run portolan leave there, or give --force`);
   }
 }
 

@@ -38,7 +38,7 @@ import { manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { OwnerReference } from '../../kube/objects/object.ts';
 import { secretType } from '../../kube/objects/secret.ts';
-import { usageError } from '../exit-codes.ts';
+import { refusedError, usageError } from '../exit-codes.ts';
 import { checkedServer, warnIfLoopback } from '../reachable.ts';
 import { addWaitOptions, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, findHomeOf, type HomeFlags } from '../with-home.ts';
@@ -153,7 +153,7 @@ function parseFlags(id: string, flags: TokenFlags): Omit<TokenRequest, 'client' 
 function checkedPatterns(patterns: readonly string[]): string[] {
   const wrong = patterns.find((pattern) => !/^[-a-z0-9*]+(\/[-a-z0-9*]+)?$/.test(pattern));
   if (wrong === undefined) return [...patterns];
-  throw new Error(`--may-export ${JSON.stringify(wrong)}: write NAMESPACE or NAMESPACE/NAME, with * for any text`);
+  throw usageError(`--may-export ${JSON.stringify(wrong)}: write NAMESPACE or NAMESPACE/NAME, with * for any text`);
 }
 
 /** The join token. */
@@ -184,16 +184,16 @@ async function refuse(request: TokenRequest): Promise<ClusterSet> {
   const namespace = await getOrUndefined<Namespace>(client, namespaceType, { name });
   const holder = namespace?.metadata.annotations?.[clusterIdAnnotation];
   if (namespace !== undefined && holder !== id) {
-    throw new Error(
+    throw refusedError(
       `cluster ${id}: namespace ${name} at the broker belongs to ${holder ?? 'somebody else'}; choose another id`,
     );
   }
   if (namespace?.metadata.deletionTimestamp !== undefined) {
-    throw new Error(`cluster ${id}: a cluster of that id is just leaving; try again in a moment`);
+    throw refusedError(`cluster ${id}: a cluster of that id is just leaving; try again in a moment`);
   }
   const record = namespace && (await readRecord(client, name));
   if (record !== undefined && !request.isRenewal) {
-    throw new Error(
+    throw refusedError(
       `cluster id ${id} is in use since ${record.joinedAt}; choose another, remove that cluster with portolan broker remove ${id}, or give --renew if it is the same cluster and has lost its credentials`,
     );
   }
@@ -206,7 +206,7 @@ async function refuse(request: TokenRequest): Promise<ClusterSet> {
   if (network !== networkOf(present)) await refuseOlder(client, { members, network });
   const others = knownRanges(set, members, { except: id, network });
   const problems = findOverlaps({ own, others, areServicesPublished: areServicesPublished(set) });
-  if (problems.length > 0) throw new Error(`cluster ${id}: ${problems.join('; ')}; give other ranges`);
+  if (problems.length > 0) throw refusedError(`cluster ${id}: ${problems.join('; ')}; give other ranges`);
   return set;
 }
 

@@ -9,6 +9,7 @@ import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import type { Condition } from '../../kube/objects/object.ts';
+import { unreachableError } from '../exit-codes.ts';
 import { clustersOf } from '../health/status-home.ts';
 import { formatOutput, formatTable, type OutputFormat } from '../table.ts';
 
@@ -33,7 +34,7 @@ export async function explainAtHome({ home, key, why }: HomeExplainRequest): Pro
   const object = await getOrUndefined<ServiceImport>(home, serviceImportType, ref);
   const serviceExport = await getOrUndefined<ServiceExport>(home, serviceExportType, ref);
   if (object === undefined && serviceExport === undefined) {
-    throw new Error(
+    throw unreachableError(
       `service ${key}: the broker does not answer (${why}), and this cluster has no import or export of it`,
     );
   }

@@ -16,7 +16,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { isForbidden } from '../../kube/objects/api-error.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
-import { CommandError, notFoundError, usageError } from '../exit-codes.ts';
+import { CommandError, notFoundError, refusedError, usageError } from '../exit-codes.ts';
 import { verbs } from '../verbs.ts';
 import { addWaitOptions, parseTimeout, type WaitFlags, waitUntil } from '../wait.ts';
 import {
@@ -79,7 +79,7 @@ const systemNamespaces = ['kube-system', 'default'];
 
 export function refuseSystem(namespace: string, isAllowed: boolean): void {
   if (isAllowed || !systemNamespaces.includes(namespace)) return;
-  throw new Error(
+  throw refusedError(
     `namespace ${namespace}: its services are every cluster's own and the same name means another thing in each; give --allow-system if you mean it`,
   );
 }
@@ -99,7 +99,7 @@ export async function* exportService(deps: CliDeps, request: ExportRequest): Asy
   const { home, namespace, name } = request;
   const key = `${namespace}/${name}`;
   const problem = serviceNameProblem(name);
-  if (problem !== undefined) throw new Error(`export ${key}: no Service can have that name: it ${problem}`);
+  if (problem !== undefined) throw usageError(`export ${key}: no Service can have that name: it ${problem}`);
   if ((await getOrUndefined<Namespace>(home, namespaceType, { name: namespace })) === undefined) {
     throw notFoundError(`export ${key}: there is no namespace ${namespace}`);
   }

@@ -41,7 +41,7 @@ import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { externalNamespace, systemNamespace } from '../../kube/objects/ours.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { installDefinitions, refuseForeignDefinitions } from '../definitions.ts';
-import { usageError } from '../exit-codes.ts';
+import { refusedError, usageError } from '../exit-codes.ts';
 import { joinTokenIn, readToken } from '../given-token.ts';
 import { addValueOptions, installParts } from '../installation/install.ts';
 import { checkInstallation, nextStep } from '../installation/offer.ts';
@@ -278,7 +278,7 @@ async function refuseAtHome(home: Client, token: Pick<JoinToken, 'clusterset' | 
   const present = await findMembership(home);
   const isSame = present?.clusterId === token.clusterId && present.clusterset === token.clusterset;
   if (present !== undefined && !isSame) {
-    throw new Error(
+    throw refusedError(
       `this cluster is ${present.clusterId} in clusterset ${present.clusterset} and would become ${token.clusterId} in ${token.clusterset}; a changed id is leave and join: run portolan leave first`,
     );
   }
@@ -286,7 +286,7 @@ async function refuseAtHome(home: Client, token: Pick<JoinToken, 'clusterset' | 
   for (const [name, value] of Object.entries(wanted)) {
     const property = await findProperty(home, name);
     if (property === undefined || property.spec.value === value) continue;
-    throw new Error(
+    throw refusedError(
       `ClusterProperty ${name} of this cluster says ${property.spec.value}, the join token ${value}; use a token for ${property.spec.value}, or delete the property`,
     );
   }
@@ -302,10 +302,10 @@ async function refuseAtBroker(broker: Client, { home, token, claims, found }: Jo
   const set = await readClusterSet(broker, clusterset);
   const cluster = await getOrUndefined<Cluster>(broker, clusterType, { namespace: clusterset, name: id });
   if (cluster === undefined)
-    throw new Error(`cluster ${id} was removed from clusterset ${clusterset}; ask for a new join token`);
+    throw refusedError(`cluster ${id} was removed from clusterset ${clusterset}; ask for a new join token`);
   const record = await readRecord(broker, token.namespace);
   if (record !== undefined && record.homeUid !== (await homeUid(home))) {
-    throw new Error(
+    throw refusedError(
       `cluster id ${id} is in use by another cluster since ${record.joinedAt}; ask for a token with another id`,
     );
   }
@@ -316,7 +316,7 @@ async function refuseAtBroker(broker: Client, { home, token, claims, found }: Jo
   const outside = findOutside(compared, cluster.spec.allowedRanges ?? []);
   if (outside.length > 0) {
     const texts = outside.map(({ cidr, whose }) => `${cidr} (${whose})`).join(', ');
-    throw new Error(
+    throw refusedError(
       `cluster ${id} may have addresses in ${cluster.spec.allowedRanges?.join(', ')}, not in ${texts}; the admin of the set adds them with portolan broker accept ${id} --allowed-range ${outside.map(({ cidr }) => cidr).join(' ')}`,
     );
   }
@@ -326,7 +326,7 @@ async function refuseAtBroker(broker: Client, { home, token, claims, found }: Jo
   const problems = findOverlaps({ own, others, areServicesPublished: areServicesPublished(set) });
   if (problems.length > 0) {
     const advice = overlapAdvice(cluster, claims.network);
-    throw new Error(`cluster ${id} cannot join clusterset ${clusterset}: ${problems.join('; ')}; ${advice}`);
+    throw refusedError(`cluster ${id} cannot join clusterset ${clusterset}: ${problems.join('; ')}; ${advice}`);
   }
   return [
     ...foundLines(claims, found),
@@ -420,7 +420,7 @@ async function takeId(broker: Client, request: JoinRequest, now: string): Promis
     if (there === undefined) return wanted.object;
     const { homeUid: holder, joinedAt } = readMemberRecord(there);
     if (holder !== mine.homeUid) {
-      throw new Error(
+      throw refusedError(
         `cluster id ${token.clusterId} was just taken by another cluster; ask for a token with another id`,
       );
     }

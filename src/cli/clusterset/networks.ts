@@ -19,7 +19,7 @@ import { findOverlaps } from '../../clusterset/rules/range-overlap.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { writeKeys } from '../../kube/client/config-map-keys.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
-import { usageError } from '../exit-codes.ts';
+import { refusedError, usageError } from '../exit-codes.ts';
 import { parseRanges } from './broker-init.ts';
 
 interface NetworkFlags {
@@ -58,7 +58,7 @@ export async function refuseOlder(
 ): Promise<void> {
   const older = await membersWithoutNetworks(client, members);
   if (older.length === 0) return;
-  throw new Error(
+  throw refusedError(
     `network ${network}: the agents of ${older.join(', ')} are of a release that knows no networks and would connect to addresses of another network; upgrade them first`,
   );
 }
@@ -66,7 +66,7 @@ export async function refuseOlder(
 /** A member does not decide about its network: joining into another one than the admin gave is a mistake. */
 export function refuseOtherNetwork({ metadata, spec }: Cluster, claimed: string | undefined): void {
   if (claimed === undefined || spec.network === undefined || spec.network === claimed) return;
-  throw new Error(
+  throw refusedError(
     `cluster ${metadata.name} is in network ${spec.network}, as the admin of the set gave it, not in ${claimed}; join with --network ${spec.network}, or ask for portolan broker accept ${metadata.name} --network ${claimed}`,
   );
 }
@@ -108,7 +108,7 @@ export async function networkFor(
     const own = memberRanges(member).filter(({ kind }) => kind !== 'allowed');
     const problems = findOverlaps({ own, others, areServicesPublished: areServicesPublished(set) });
     if (problems.length > 0)
-      throw new Error(`cluster ${id} cannot be in network ${network}: ${problems.join('; ')}; change one of them`);
+      throw refusedError(`cluster ${id} cannot be in network ${network}: ${problems.join('; ')}; change one of them`);
   }
   const isNamed = network !== defaultNetwork || cluster.spec.network !== undefined || given.network !== undefined;
   const reported = (cluster.status?.gateways ?? []).map(

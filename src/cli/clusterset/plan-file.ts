@@ -82,14 +82,14 @@ function parseObjects(text: string, path: string): AnyObject[] {
 function itemsOf(value: unknown, where: string): unknown[] {
   const { kind, items } = value as { kind?: unknown; items?: unknown };
   if (kind !== 'List') return [value];
-  if (items !== undefined && items !== null && !Array.isArray(items)) throw new Error(`${where}: items is not a list`);
+  if (items !== undefined && items !== null && !Array.isArray(items)) throw usageError(`${where}: items is not a list`);
   return items ?? [];
 }
 
 function checked(value: unknown, where: string): AnyObject {
   const { apiVersion, kind, metadata } = (value ?? {}) as Partial<KubernetesObject>;
   const isObject = typeof apiVersion === 'string' && typeof kind === 'string' && typeof metadata?.name === 'string';
-  if (!isObject) throw new Error(`${where} is not an object with apiVersion, kind and metadata.name`);
+  if (!isObject) throw usageError(`${where} is not an object with apiVersion, kind and metadata.name`);
   return value as AnyObject;
 }
 

@@ -10,6 +10,7 @@ import { madeAnnotation, placementLabel, policyLabel } from '../../clusterset/ru
 import { recordName } from '../../clusterset/rules/names.ts';
 import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { refusedError } from '../exit-codes.ts';
 import { didYouMean, knownServices } from '../suggest.ts';
 import { verbs } from '../verbs.ts';
 import { addWaitOptions, parseTimeout, type WaitFlags, waitUntil } from '../wait.ts';
@@ -67,11 +68,11 @@ function refuseMadeByOthers({ metadata: { labels = {}, annotations } }: ServiceE
   if (!annotations?.[madeAnnotation]?.endsWith(`/${key}`)) return;
   const policy = labels[policyLabel];
   if (policy !== undefined) {
-    throw new Error(`export ${key}: ServiceExportPolicy ${policy} would make it again; change what that selects`);
+    throw refusedError(`export ${key}: ServiceExportPolicy ${policy} would make it again; change what that selects`);
   }
   const template = labels[placementLabel];
   if (template !== undefined) {
-    throw new Error(`export ${key}: FederatedService ${template} would make it again; change that at the broker`);
+    throw refusedError(`export ${key}: FederatedService ${template} would make it again; change that at the broker`);
   }
 }
 

@@ -18,7 +18,7 @@ import {
   parseToken,
 } from '../../peering/rules/peer-introduction.ts';
 import { peerOfSameMesh } from '../../peering/rules/same-mesh.ts';
-import { usageError } from '../exit-codes.ts';
+import { notFoundError, refusedError, usageError } from '../exit-codes.ts';
 import { callPeer, type PeerAnswer } from './call.ts';
 
 export interface PeerHome {
@@ -35,7 +35,9 @@ export async function secretsNamespaceOf({ client, namespace }: PeerHome): Promi
 export async function ownCard({ client, namespace }: PeerHome): Promise<MeshCard> {
   const card = await getOrUndefined<ConfigMap>(client, configMapType, { namespace, name: meshCardName });
   if (card === undefined)
-    throw new Error(`ConfigMap ${namespace}/${meshCardName} is not there: start portolan peering on this home first`);
+    throw notFoundError(
+      `ConfigMap ${namespace}/${meshCardName} is not there: start portolan peering on this home first`,
+    );
   const { data = {} } = card;
   return { address: data['address'] ?? '', domain: data['domain'] ?? '', bundle: data['bundle'] ?? '' };
 }
@@ -52,7 +54,7 @@ export async function makeToken(home: PeerHome, request: TokenRequest): Promise<
   const { peer, allowedDomains, expiresMs, secret } = request;
   mustBeName(peer);
   if (await isKnown(home, peer))
-    throw new Error(`peer token ${peer}: there is a Peer ${peer} already; remove it first, or choose another name`);
+    throw refusedError(`peer token ${peer}: there is a Peer ${peer} already; remove it first, or choose another name`);
   const card = await ownCard(home);
   if (card.address === '')
     throw new Error('this mesh has no address for peers: start portolan peering with --advertise');
@@ -73,7 +75,7 @@ export async function makeToken(home: PeerHome, request: TokenRequest): Promise<
 /** A part of names in DNS, as `db.<peer>.svc.peers.local`. */
 function mustBeName(peer: string): void {
   const [problem] = isDnsLabel(peer);
-  if (problem !== undefined) throw new Error(`${peer} cannot be the name of a peer: ${problem}`);
+  if (problem !== undefined) throw usageError(`${peer} cannot be the name of a peer: ${problem}`);
 }
 
 export async function isKnown({ client, namespace }: PeerHome, name: string): Promise<boolean> {
@@ -105,7 +107,7 @@ export async function addByToken(home: PeerHome, text: string, request: AddReque
 async function introduceOurselves({ address, domain, bundle }: MeshCard, body: object): Promise<PeerAnswer> {
   const answer = await callPeer({ address, domain, bundle, path: introductionPath, body });
   if (answer.status === 200) return answer;
-  throw new Error(`${address} refused the introduction: ${answer.body.message}`);
+  throw refusedError(`${address} refused the introduction: ${answer.body.message}`);
 }
 
 export interface ManualRequest extends AddRequest {
@@ -135,7 +137,7 @@ async function createPeer({ client, namespace }: PeerHome, wanted: WantedPeer): 
   const { items } = await client.list<Peer>(peerType, { namespace });
   const twin = peerOfSameMesh(items, { domain, identities: [...identities], roots: splitPem(bundle) });
   if (twin !== undefined && twin.metadata.name !== name)
-    throw new Error(
+    throw refusedError(
       `peer add ${name}: Peer ${twin.metadata.name} is the same mesh (trust domain ${domain}, same roots)`,
     );
   await client.create<Peer>(peerType, {

@@ -18,7 +18,7 @@ import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../k
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 import { exportService, refuseSystem, waitForExport } from '../clusterset/export.ts';
-import { usageError } from '../exit-codes.ts';
+import { refusedError, usageError } from '../exit-codes.ts';
 import { exportToPeers } from '../peer/export.ts';
 import { verbs } from '../verbs.ts';
 import { addWaitOptions, type Look, parseTimeout, type WaitFlags, waitIfAsked } from '../wait.ts';
@@ -216,23 +216,24 @@ function newService({ namespace, service, ports, isHeadless }: RegisterRequest):
 
 function registrationFor(request: RegisterRequest, service: Service, what: string): Registration {
   if (Object.keys(service.spec?.selector ?? {}).length > 0) {
-    throw new Error(
+    throw refusedError(
       `${what}: that Service has a selector, so its endpoints are the Pods it selects; register under another name, or remove the selector`,
     );
   }
   if (request.isHeadless && service.spec?.clusterIP !== 'None') {
-    throw new Error(
+    throw refusedError(
       `${what}: that Service has the address ${service.spec?.clusterIP}; leave --headless out, or register under another name`,
     );
   }
   if (service.spec?.type === 'ExternalName') {
-    throw new Error(`${what}: that Service is an ExternalName, which has no endpoints; register under another name`);
+    throw refusedError(`${what}: that Service is an ExternalName, which has no endpoints; register under another name`);
   }
   const match = matchPorts(
     service,
     request.ports.map(({ name, protocol, port }) => ({ name, protocol, port })),
   );
-  if (match.kind === 'mismatch') throw new Error(`${what}: ${match.problem}; name one of them with --port NAME=NUMBER`);
+  if (match.kind === 'mismatch')
+    throw usageError(`${what}: ${match.problem}; name one of them with --port NAME=NUMBER`);
   return { ...request, ports: match.ports };
 }
 

@@ -24,6 +24,7 @@ import {
   proxyRoles,
 } from '../../xds/identity/proxy-identity.ts';
 import { issuancePath } from '../../xds/identity/proxy-token.ts';
+import { usageError } from '../exit-codes.ts';
 import { parseListen } from '../roles/options.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { requestCertificate } from './server-call.ts';
@@ -86,7 +87,7 @@ export function addBootstrapCommand(xds: Command, deps: CliDeps): void {
 async function bootstrapByToken(deps: CliDeps, flags: BootstrapFlags, tokenFile: string): Promise<void> {
   const { directory, authorityFile } = flags;
   if (directory === undefined || authorityFile === undefined)
-    throw new Error('--token-file: give --directory and --authority-file, too');
+    throw usageError('--token-file: give --directory and --authority-file, too');
   const { host, port } = parseListen(flags.server, '--server');
   const authority = await readText(deps, authorityFile);
   const address = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
@@ -98,7 +99,7 @@ async function bootstrapByToken(deps: CliDeps, flags: BootstrapFlags, tokenFile:
   const identity = identityIn(new X509Certificate(pair.certificate));
   if (identity?.role !== flags.role || identity.name !== flags.name) {
     const whose = identity === undefined ? 'no proxy' : formatNodeId(identity);
-    throw new Error(`--token-file: the token is that of ${whose}, not of role ${flags.role} and name ${flags.name}`);
+    throw usageError(`--token-file: the token is that of ${whose}, not of role ${flags.role} and name ${flags.name}`);
   }
   const file = resolve(directory, identityFile);
   await deps.world.disk.write(file, Buffer.from(identityText(pair)), { mode: 0o600 });
@@ -107,7 +108,7 @@ async function bootstrapByToken(deps: CliDeps, flags: BootstrapFlags, tokenFile:
 
 async function readText({ world }: CliDeps, path: string): Promise<string> {
   const bytes = await world.disk.read(path);
-  if (bytes === undefined) throw new Error(`${path}: there is no such file`);
+  if (bytes === undefined) throw usageError(`${path}: there is no such file`);
   return Buffer.from(bytes).toString('utf8');
 }
 
@@ -115,11 +116,11 @@ async function bootstrap(deps: CliDeps, home: Client, flags: BootstrapFlags): Pr
   const cluster = flags.clusterId ?? (await requireClusterId(home));
   const identity: ProxyIdentity = { role: flags.role as ProxyRole, cluster, name: flags.name };
   if (parseNodeId(formatNodeId(identity)) === undefined)
-    throw new Error(
+    throw usageError(
       `--role ${flags.role} --name ${flags.name}: roles are ${proxyRoles.join(', ')}; a name has letters, digits, "-", "_" and "."`,
     );
   if (flags.directory !== undefined && flags.socket !== undefined)
-    throw new Error('--directory: a client of the local socket has no certificate; leave one of both out');
+    throw usageError('--directory: a client of the local socket has no certificate; leave one of both out');
   const server =
     flags.socket === undefined ? await tlsServer(deps, home, flags, identity) : socketServer(flags.socket, identity);
   await writeBootstrap(deps, flags, identity, server);
@@ -132,9 +133,9 @@ async function writeBootstrap(
   server: ServerAddress,
 ): Promise<void> {
   const { variant } = flags;
-  if (variant !== 'delta' && variant !== 'sotw') throw new Error(`--variant ${variant}: there are delta and sotw`);
+  if (variant !== 'delta' && variant !== 'sotw') throw usageError(`--variant ${variant}: there are delta and sotw`);
   if (identity.role === 'gateway' && variant !== 'delta')
-    throw new Error('--variant sotw: a gateway takes the services one by one, which needs delta');
+    throw usageError('--variant sotw: a gateway takes the services one by one, which needs delta');
   const { zone, region } = flags;
   const admin = parseListen(flags.admin, '--admin');
   const isClustersetProxied = flags.clustersetProxied === true;
@@ -151,7 +152,7 @@ async function writeBootstrap(
 
 function socketServer(path: string, { role }: ProxyIdentity): ServerAddress {
   if (role !== 'grpc')
-    throw new Error(`--socket: it is for role grpc; a proxy of role ${role} connects by mutual TLS, give --server`);
+    throw usageError(`--socket: it is for role grpc; a proxy of role ${role} connects by mutual TLS, give --server`);
   return { kind: 'socket', path };
 }
 
@@ -161,7 +162,7 @@ async function tlsServer(
   flags: BootstrapFlags,
   identity: ProxyIdentity,
 ): Promise<ServerAddress> {
-  if (identity.role === 'grpc') throw new Error('--role grpc: the client connects by the local socket; give --socket');
+  if (identity.role === 'grpc') throw usageError('--role grpc: the client connects by the local socket; give --socket');
   const { host, port } = parseListen(flags.server, '--server');
   const { world } = deps;
   const options = { world, home, namespace: flags.namespace, cluster: identity.cluster };

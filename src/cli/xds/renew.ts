@@ -17,6 +17,7 @@ import {
   renewAtMs,
   renewalPath,
 } from '../../xds/identity/proxy-files.ts';
+import { usageError } from '../exit-codes.ts';
 import type { CliDeps } from '../with-home.ts';
 import { requestCertificate } from './server-call.ts';
 
@@ -79,20 +80,20 @@ async function renewIfDue(deps: CliDeps, directory: string): Promise<number> {
 async function readIdentity(deps: CliDeps, directory: string): Promise<Credentials> {
   const identity = parseIdentity(await readText(deps, join(directory, identityFile)));
   if (identity === undefined)
-    throw new Error(`xds renew: ${join(directory, identityFile)} holds no certificate; run portolan xds bootstrap`);
+    throw usageError(`xds renew: ${join(directory, identityFile)} holds no certificate; run portolan xds bootstrap`);
   return identity;
 }
 
 async function readText({ world }: CliDeps, path: string): Promise<string> {
   const bytes = await world.disk.read(path);
-  if (bytes === undefined) throw new Error(`xds renew: there is no ${path}; write it with portolan xds bootstrap`);
+  if (bytes === undefined) throw usageError(`xds renew: there is no ${path}; write it with portolan xds bootstrap`);
   return Buffer.from(bytes).toString('utf8');
 }
 
 async function renew(deps: CliDeps, directory: string, present: Credentials): Promise<Credentials> {
   const path = join(directory, bootstrapFile);
   const server = serverIn(await readText(deps, path));
-  if (server === undefined) throw new Error(`xds renew: ${path} names no xDS server with TLS`);
+  if (server === undefined) throw usageError(`xds renew: ${path} names no xDS server with TLS`);
   return requestCertificate(deps, {
     ...{ command: 'xds renew', failure: 'did not renew the certificate', path: renewalPath },
     ...{ server, proof: present },

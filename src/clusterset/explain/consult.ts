@@ -30,7 +30,11 @@ export async function requireMembership(home: Client): Promise<MembershipRecord>
       cause: error,
     });
   }
-  throw new Error('this cluster is not a member of a clusterset; run portolan join TOKEN');
+  throw new NotMember('this cluster is not a member of a clusterset; run portolan join TOKEN');
+}
+
+class NotMember extends Error {
+  override readonly name = 'NotMember';
 }
 
 export function brokerClient(
