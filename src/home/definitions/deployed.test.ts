@@ -124,6 +124,46 @@ test.each([
     ['fd00::8', '1'],
   ],
   [
+    'FederatedService',
+    {
+      spec: { clusters: ['east', 'west'], template: { spec: { type: 'ClusterIP' } } },
+      status: {
+        conditions: [
+          { type: 'Ready', status: 'False', reason: 'Pending', message: 'placed in 1 of 2 clusters; west: not yet' },
+        ],
+      },
+    },
+    ['checkout', 'ClusterIP', 'False', 'Pending', '3m'],
+    ['placed in 1 of 2 clusters; west: not yet'],
+  ],
+  [
+    'PeerExport',
+    {
+      spec: { peers: ['acme', 'globex'] },
+      status: {
+        ...{ services: 2, shared: 'acme Acknowledged, globex Pending' },
+        conditions: [{ type: 'Ready', status: 'True', message: 'every service it selects can be offered' }],
+      },
+    },
+    ['checkout', 2, 'acme Acknowledged, globex Pending', 'True', '3m'],
+    ['every service it selects can be offered'],
+  ],
+  [
+    'ServiceImportPolicy',
+    {
+      spec: {},
+      status: {
+        imports: 3,
+        conditions: [
+          { type: 'Accepted', status: 'True' },
+          { type: 'Resolved', status: 'False', message: 'cluster north is no member' },
+        ],
+      },
+    },
+    ['checkout', 3, 'True', 'False', '3m'],
+    [null, 'cluster north is no member'],
+  ],
+  [
     'ServiceShard',
     { spec: { type: 'ClusterSetIP', readyEndpoints: 2, clusterIPs: ['10.96.0.7', 'fd00::9'] } },
     ['checkout', 'ClusterSetIP', 2, '10.96.0.7', null, '3m'],

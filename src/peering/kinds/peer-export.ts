@@ -43,6 +43,8 @@ export interface PeerExportSpec {
 export interface PeerExportStatus {
   services?: number;
   peers?: { peer: string; state: 'Pending' | 'Acknowledged' | 'Refused'; message?: string }[];
+  /** The peers and their states in one line, for lists. */
+  shared?: string;
   observedGeneration?: number;
   conditions?: Condition[];
 }

@@ -106,3 +106,15 @@ test('export status: a PeerExport that selects no Service, its peer connected ->
     peers: [{ peer: 'west', state: 'Pending', message: 'nothing to share: it selects no Service' }],
   });
 });
+
+test('export status: several peers -> their states in one line, the first ten of many', () => {
+  const peers = Array.from({ length: 12 }, (_, index) => `p${index}`);
+  const peerExport = { metadata: { name: 'all', namespace: 'shop' }, spec: { peers } } as unknown as PeerExport;
+  const found = (of: readonly string[]) =>
+    exportStatus({
+      ...{ peerExport: { ...peerExport, spec: { peers: [...of] } }, shares: [], report: () => undefined },
+      ...{ offered: () => undefined, isKnown: () => true, isServedElsewhere: () => false, ingressProblem: '' },
+    });
+  expect(found(['acme', 'globex']).shared).toBe('acme Pending, globex Pending');
+  expect(found(peers).shared).toMatch(/^p0 Pending, .*p9 Pending, 2 more$/);
+});

@@ -115,7 +115,7 @@ const reasonsShownMax = 10;
 /** Ten of them fit into a status with room to spare. */
 const lineLengthMax = 1500;
 
-export function exportStatus(findings: ExportFindings): Pick<PeerExportStatus, 'services' | 'peers'> & {
+export function exportStatus(findings: ExportFindings): Pick<PeerExportStatus, 'services' | 'peers' | 'shared'> & {
   readonly wrong: string[];
   readonly reason: ExportReason;
 } {
@@ -124,7 +124,14 @@ export function exportStatus(findings: ExportFindings): Pick<PeerExportStatus, '
   const peers = findings.peerExport.spec.peers.map((peer) => peerStanding(peer, shares, findings));
   const unknown = findings.peerExport.spec.peers.filter((peer) => !findings.isKnown(peer));
   const [reason, reasons] = whyNotOffered(wrong, unknown, shares.length, findings.ingressProblem);
-  return { services: shares.length, peers, reason, wrong: reasons.slice(0, reasonsShownMax).map(cutLine) };
+  const shared = sharedText(peers);
+  return { services: shares.length, peers, shared, reason, wrong: reasons.slice(0, reasonsShownMax).map(cutLine) };
+}
+
+/** `acme Acknowledged, globex Pending`. */
+function sharedText(peers: NonNullable<PeerExportStatus['peers']>): string {
+  const shown = peers.slice(0, reasonsShownMax).map(({ peer, state }) => `${peer} ${state}`);
+  return [...shown, ...(peers.length > shown.length ? [`${peers.length - shown.length} more`] : [])].join(', ');
 }
 
 export type ExportReason = 'Offered' | 'IngressAway' | 'Invalid' | 'UnknownPeer' | 'NothingSelected';
