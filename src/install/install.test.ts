@@ -387,6 +387,51 @@ describe('install: serviceMonitor', () => {
 });
 
 describe('install: values', () => {
+  test.each(partNames)(
+    '%s: placement, pull settings, arguments, environment, limits and sources -> in its objects',
+    (name) => {
+      const nodeSelector = { 'kubernetes.io/os': 'linux' };
+      const affinity = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } };
+      const tolerations = [{ key: 'dedicated', operator: 'Exists' }];
+      const from = [{ ipBlock: { cidr: '10.0.0.0/8' } }];
+      const egress = [{ to: [{ ipBlock: { cidr: '192.0.2.0/24' } }] }];
+      const given = {
+        ...{ nodeSelector, affinity, tolerations, from, egress, cpu: '1', cpuLimit: '2' },
+        ...{
+          podAnnotations: { 'example.com/a': 'b' },
+          extraArgs: ['--one-more'],
+          extraEnv: [{ name: 'A', value: 'b' }],
+        },
+      };
+      const values = {
+        ...{ ...defaultValues, ...everything, imagePullPolicy: 'Always', imagePullSecrets: [{ name: 'registry' }] },
+        [name]: { ...everything[name], ...given },
+      } as unknown as Values;
+      expect(valueProblems(values).filter((problem) => problem.startsWith(`${name}.cpu`))).toEqual([]);
+      const objects = new Map(objectsByPart(values)).get(name)!;
+      const workload = objects
+        .map(({ object }) => object as Workload)
+        .find(({ spec }) => spec?.template !== undefined)!;
+      const pod = workload.spec.template;
+      expect(pod).toMatchObject({
+        metadata: { annotations: { 'example.com/a': 'b' } },
+        spec: { nodeSelector, affinity, tolerations, imagePullSecrets: [{ name: 'registry' }] },
+      });
+      const [own] = pod.spec.containers;
+      expect(own).toMatchObject({
+        imagePullPolicy: 'Always',
+        env: expect.arrayContaining([{ name: 'A', value: 'b' }]),
+      });
+      expect(own!.args.at(-1)).toBe('--one-more');
+      expect(own!.resources).toMatchObject({ requests: { cpu: '1' }, limits: { cpu: '2' } });
+      const policy = objects.find(({ type }) => type.kind === 'NetworkPolicy')!.object as unknown as {
+        spec: { egress: object[]; ingress: { from?: object[] }[] };
+      };
+      expect(policy.spec.egress).toEqual(egress);
+      if (name !== 'agent' && name !== 'proxy') expect(JSON.stringify(policy.spec.ingress)).toContain('10.0.0.0/8');
+    },
+  );
+
   test('every value -> explained in values.yaml', () => {
     const paths = Object.entries(defaultValues).flatMap(([key, value]) =>
       typeof value !== 'object' || Array.isArray(value) ? [key] : Object.keys(value).map((field) => `${key}.${field}`),

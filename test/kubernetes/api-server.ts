@@ -1,12 +1,13 @@
 // A real Kubernetes API server with its etcd and, where the binary is there, its controller manager, from the binaries in
 // KUBEBUILDER_ASSETS, on free ports of this machine.
 
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '../support/free-port.ts';
+import { spawnTied } from '../support/tied-process.ts';
 
 const assets = process.env['KUBEBUILDER_ASSETS'] ?? '';
 
@@ -134,7 +135,7 @@ export class KubernetesApiServer {
   }
 
   #run(program: string, args: readonly string[]): void {
-    this.#children.push(spawn(join(assets, program), [...args], { stdio: 'ignore' }));
+    this.#children.push(spawnTied(join(assets, program), args, { stdio: 'ignore' }));
   }
 }
 

@@ -1,10 +1,11 @@
 // Parts as local processes with the token of their own account, as their Pods would have it.
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { portolan } from '../support/portolan.ts';
+import { spawnTied } from '../support/tied-process.ts';
 import type { FlowHome } from './homes.ts';
 
 export interface RunningPart {
@@ -40,9 +41,9 @@ export class RunningParts {
     const words = [...args, '--kubeconfig', kubeconfig, ...admin];
     const pod = home.name === this.#podsOf ? { POD_NAME: `${home.name}-${part}` } : {};
     const env = { ...process.env, ...pod, ...options.env };
-    const child = spawn(portolan, words, { stdio: ['ignore', 'pipe', 'pipe'], cwd: this.#directory, env });
+    const child = spawnTied(portolan, words, { stdio: ['ignore', 'pipe', 'pipe'], cwd: this.#directory, env });
     let log = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (log += chunk));
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (log += chunk));
     const running: RunningPart = {
       child,
       log: () => log,
