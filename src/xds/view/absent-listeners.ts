@@ -35,6 +35,8 @@ export function withAbsentListeners(view: View): Pick<View, 'get' | 'isInWildcar
 }
 
 function absentListener(name: string): XdsResource {
-  const body = apiListener(name, { route_config: { name: 'no such service', virtual_hosts: [] } });
+  const body = apiListener(name, {
+    route_config: { name: 'no such service', virtual_hosts: [{ name, domains: ['*'], routes: [] }] },
+  });
   return { type: 'listener', name, body, causes: [], isByNameOnly: true };
 }
