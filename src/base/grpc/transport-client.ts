@@ -26,6 +26,8 @@ export interface DialOptions {
   readonly messageBytesMax: number;
   readonly connectMsMax: number;
   readonly keepAliveMs: number;
+  /** Time for the answer to a keep-alive; until the next one if absent. */
+  readonly answerMsMax?: number;
 }
 
 export interface ClientHandlers {
@@ -106,7 +108,7 @@ export const dial: Dial = (options, handlers) => {
     // The stream's window alone is not enough: the connection has one of its own, of 64 KB, which over a long
     // distance is used up long before the owner receives our updates.
     session.setLocalWindowSize(windowBytes);
-    keepAlive(session, { intervalMs: options.keepAliveMs, onAlive });
+    keepAlive(session, { intervalMs: options.keepAliveMs, answerMsMax: options.answerMsMax, onAlive });
     onAlive();
   });
   session.on('error', (error) => finish(codeOfFailure(error), `${options.address}: ${errorText(error)}`));

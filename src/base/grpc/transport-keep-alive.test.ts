@@ -27,10 +27,10 @@ class FakeSession extends EventEmitter {
   }
 }
 
-function start(intervalMs: number) {
+function start(intervalMs: number, answerMsMax?: number) {
   const session = new FakeSession();
   let alive = 0;
-  keepAlive(session as unknown as Http2Session, { intervalMs, onAlive: () => (alive += 1) });
+  keepAlive(session as unknown as Http2Session, { intervalMs, answerMsMax, onAlive: () => (alive += 1) });
   return { session, alive: () => alive };
 }
 
@@ -69,4 +69,26 @@ test('keep-alive: the connection ended -> no more PINGs', () => {
   session.destroy();
   vi.advanceTimersByTime(60_000);
   expect(session.pings).toBe(0);
+});
+
+test.each([0, 1, 5000, 9999])(
+  'keep-alive: dead %i ms after a PING, 3 s for an answer -> noticed within 13 s',
+  (deadAfterMs) => {
+    const { session } = start(10_000, 3_000);
+    vi.advanceTimersByTime(30_000 + deadAfterMs);
+    session.isDead = true;
+    vi.advanceTimersByTime(13_000);
+    expect(session.destroyed).toBe(true);
+  },
+);
+
+test('keep-alive: 3 s for an answer, PINGs answered or data meanwhile -> lives', () => {
+  const { session } = start(10_000, 3_000);
+  vi.advanceTimersByTime(3_600_000);
+  session.isDead = true;
+  for (let second = 0; second < 60; second += 1) {
+    session.socket.bytesRead += 1000;
+    vi.advanceTimersByTime(1_000);
+  }
+  expect(session.destroyed).toBe(false);
 });

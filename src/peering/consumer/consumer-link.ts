@@ -244,6 +244,7 @@ export class ConsumerLink {
         messageBytesMax: this.#limits.messageBytesMax,
         connectMsMax: this.#limits.connectMsMax,
         keepAliveMs,
+        answerMsMax: this.#limits.answerMsMax,
       },
       this.#handlers(session, draft),
     );

@@ -44,8 +44,9 @@ export interface Held {
 export interface LinkLimits {
   readonly messageBytesMax: number;
   readonly connectMsMax: number;
-  /** A half-open owner is noticed after at most twice this time. */
   readonly keepAliveMs: number;
+  /** Time for the answer to a keep-alive: a silent owner is told within 15 s, also on a busy machine. */
+  readonly answerMsMax: number;
   /** Messages that wait for the disk before we stop reading for a while. */
   readonly pendingPause: number;
   /** The same in bytes: one owner with large services must not fill our memory, nor the home's. */
@@ -62,6 +63,7 @@ export const linkLimits: LinkLimits = {
   messageBytesMax: 1024 * 1024,
   connectMsMax: 10_000,
   keepAliveMs: 10_000,
+  answerMsMax: 3_000,
   pendingPause: 4096,
   pendingBytesPause: 8 * 1024 * 1024,
   unsentBytesMax: 8 * 1024 * 1024,
