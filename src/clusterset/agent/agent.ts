@@ -16,7 +16,7 @@ import { LeaseController } from '../controllers/lease.ts';
 import { createPlacementProblems } from '../controllers/placement-problems.ts';
 import { shiftedService, shiftsByService } from '../controllers/policies/shifts.ts';
 import { createGatewayReporter } from '../controllers/reports/gateway-report.ts';
-import { createResolverReport } from '../controllers/resolver-report.ts';
+import { createResolverReporter } from '../controllers/reports/resolver-report.ts';
 import { viewKey } from '../controllers/scribe.ts';
 import { AccessCopy } from '../copies/access-copy.ts';
 import { Carriers } from '../copies/carriers.ts';
@@ -227,7 +227,7 @@ export function createAgent(options: AgentOptions): Agent {
       queues.add(['export'], copies.exports.keys());
     },
   });
-  const resolverReport = createResolverReport({
+  const resolverReporter = createResolverReporter({
     ...{ world, log, home, broker: options.broker },
     systemNamespace,
     ...membership,
@@ -399,7 +399,7 @@ export function createAgent(options: AgentOptions): Agent {
       policy.onChange(policyChanged);
       members.on({ changed: memberChanged, heartbeat: (_id, ...beats) => heartbeatChanged(...beats) });
       for (const part of parts) part.start();
-      resolverReport.start();
+      resolverReporter.start();
       gatewayReporter.start();
       homeContact.start();
       every(sweepMs, sweep);
@@ -418,7 +418,7 @@ export function createAgent(options: AgentOptions): Agent {
       homeContact.stop();
       legacy.stop();
       for (const part of parts) part.stop();
-      await Promise.all([queues.stop(), dnsOptions.stop(), resolverReport.stop(), gatewayReporter.stop()]);
+      await Promise.all([queues.stop(), dnsOptions.stop(), resolverReporter.stop(), gatewayReporter.stop()]);
     },
   };
 }

@@ -3,60 +3,43 @@
 // gateway. A home that does not answer withdraws nothing.
 
 import { isSameJson } from '../../../base/json.ts';
-import { errorText, type Log } from '../../../base/log.ts';
 import type { IpRange } from '../../../base/net/ip.ts';
-import { createQueue } from '../../../base/queue.ts';
-import type { World } from '../../../base/world.ts';
-import type { Client } from '../../../kube/client/client.ts';
 import { createInformer, type Informer, type InformerReader } from '../../../kube/controller/informer.ts';
 import { conditionOf, formatTime, type WantedCondition, withConditions } from '../../../kube/objects/conditions.ts';
 import { type ConfigMap, configMapType } from '../../../kube/objects/config-map.ts';
 import type { Condition } from '../../../kube/objects/object.ts';
 import type { Service } from '../../../kube/objects/service.ts';
-import { type Cluster, clusterType } from '../../kinds/cluster.ts';
+import type { Cluster } from '../../kinds/cluster.ts';
 import { gatewayName, reportedGateways } from '../../rules/networks/gateway-report.ts';
 import type { GatewayAddress } from '../../rules/networks/networks.ts';
 import { type JudgedGateways, judgeGateways } from '../../rules/networks/reach.ts';
+import { createReporter, patchOwnStatus, type Reporter, type ReportOptions } from './reporter.ts';
 
-export interface GatewayReportOptions {
-  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
-  readonly log: Log;
-  readonly home: Client;
-  readonly broker: Client;
-  readonly systemNamespace: string;
-  readonly clusterset: string;
-  readonly clusterId: string;
+export interface GatewayReportOptions extends ReportOptions {
   readonly services: InformerReader<Service>;
   readonly clusters: Informer<Cluster>;
   /** Why no other cluster could use this address of a gateway, given the accepted ranges; undefined if it could. */
   readonly refusal: (address: string, accepted: readonly IpRange[]) => string | undefined;
 }
 
-export interface GatewayReporter {
-  start(): void;
-  stop(): Promise<void>;
-}
-
-export function createGatewayReporter(options: GatewayReportOptions): GatewayReporter {
-  const { world, log, home, broker, systemNamespace: namespace, services, clusters } = options;
+export function createGatewayReporter(options: GatewayReportOptions): Reporter {
+  const { world, log, home, systemNamespace: namespace, services, clusters } = options;
   const fieldSelector = `metadata.name=${gatewayName}`;
   const given = createInformer<ConfigMap>({ client: home, world, log, type: configMapType, namespace, fieldSelector });
   const key = `${namespace}/${gatewayName}`;
-  const ref = { namespace: options.clusterset, name: options.clusterId };
-  const ownKey = `${ref.namespace}/${ref.name}`;
+  const ownKey = `${options.clusterset}/${options.clusterId}`;
 
-  async function report(): Promise<undefined> {
+  async function report(): Promise<void> {
     const own = clusters.get(ownKey);
-    if (own === undefined || !given.hasSynced || !services.hasSynced) return undefined;
+    if (own === undefined || !given.hasSynced || !services.hasSynced) return;
     const { gateways, trustRoots } = reportedGateways(given.get(key), services.get(key));
     const known = { gateways: own.status?.gateways ?? [], trustRoots: own.status?.trustRoots ?? [] };
     const conditions = conditionsOf(own, gateways);
     const isSame = isSameJson(known, { gateways, trustRoots }) && isSameJson(conditions, own.status?.conditions ?? []);
-    if (isSame) return undefined;
-    const body = { status: { gateways, trustRoots, ...(conditions.length === 0 ? {} : { conditions }) } };
-    await broker.patch(clusterType, ref, { kind: 'merge', body }, { subresource: 'status' });
+    if (isSame) return;
+    const kept = conditions.length === 0 ? {} : { conditions: [...conditions] };
+    await patchOwnStatus(options, { gateways: [...gateways], trustRoots: [...trustRoots], ...kept });
     log.info('reported the gateways of this cluster', { gateways: gateways.length, trustRoots: trustRoots.length });
-    return undefined;
   }
 
   /** Whether other networks use them, by the rule that all members go by. None for a cluster that never had a gateway. */
@@ -69,26 +52,17 @@ export function createGatewayReporter(options: GatewayReportOptions): GatewayRep
     return withConditions(present, [acceptance(judgeGateways(reported, { members, refusal: options.refusal }))], stamp);
   }
 
-  const queue = createQueue({
-    name: 'gateway report',
-    world,
-    work: report,
-    onFailure: ({ error }) =>
-      log.info('the gateways of this cluster were not reported at the broker', { error: errorText(error) }),
-  });
-  const look = () => queue.add('gateways');
-  given.on(look);
+  const reporter = createReporter(options, { what: 'the gateways of this cluster', source: given, report });
   return {
+    ...reporter,
     start: () => {
-      services.on((changed) => changed === key && look());
-      clusters.on(look);
-      queue.start();
-      given.start();
-      void Promise.all([given.whenSynced(), services.whenSynced(), clusters.whenSynced()]).then(look, () => {});
-    },
-    stop: async () => {
-      given.stop();
-      await queue.stop();
+      services.on((changed) => changed === key && reporter.look());
+      clusters.on(reporter.look);
+      reporter.start();
+      void Promise.all([given.whenSynced(), services.whenSynced(), clusters.whenSynced()]).then(
+        reporter.look,
+        () => {},
+      );
     },
   };
 }
