@@ -159,4 +159,41 @@ describe('import policy', () => {
     await settle();
     expect(await find(west, serviceImportType, 'shop/web')).toBeDefined();
   });
+
+  test('weights above a hundred -> refused by its condition, the import has what it had', async () => {
+    const { west, settle } = await threeClusters();
+    const clusters = ['east', 'west'].map((id) => ({ clusters: [id], weight: 60 }));
+    await west.create(serviceImportPolicyType, policy('much', { clusters }));
+    await settle();
+    expect(await routing(west)).toBeUndefined();
+    expect((await conditions(west, 'much'))[0]).toContain('Accepted=False: the weights add up to 120');
+  });
+
+  test('two exporters want less, each that the other serves -> both are lowered, nothing is lost', async () => {
+    const { west, east, settle } = await threeClusters();
+    for (const client of [east, west])
+      await client.patch(
+        serviceExportType,
+        { namespace: 'shop', name: 'web' },
+        merge({ metadata: { annotations: { 'portolan.dev/share': '1' } } }),
+      );
+    await settle();
+    expect(await routing(west)).toBe('{"l":{"east":1,"west":1}}');
+  });
+
+  test('a thousand policies -> the first by name decides, the others say so', async () => {
+    const { west, settle } = await threeClusters();
+    for (let number = 999; number >= 0; number -= 1) {
+      const name = `p${String(number).padStart(3, '0')}`;
+      await west.create(
+        serviceImportPolicyType,
+        policy(name, { exclude: [{ clusters: [number === 0 ? 'south' : 'east'] }] }),
+      );
+    }
+    for (let round = 0; round < 5; round += 1) await settle();
+    expect(await routing(west)).toBe('{"x":["south"]}');
+    expect(await conditions(west, 'p999')).toContain(
+      'Overlap=True: shop/web and perhaps others go by the policy p000, which is first by name',
+    );
+  });
 });

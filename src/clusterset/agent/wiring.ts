@@ -144,7 +144,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
     [
       // Which one decides depends on all of them.
       { informer: importPolicies, keysOf: () => importPolicies.keys() },
-      keyed(copies.imports, (object) => object.metadata.annotations?.[routedByAnnotation]),
+      { informer: copies.imports, keysOf: policiesOfImport },
     ],
     routes.reconcileStatus,
   );
@@ -180,6 +180,13 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
       next.metadata.generation === previous?.metadata.generation &&
       next.metadata.deletionTimestamp === previous?.metadata.deletionTimestamp;
     return isStatus ? [] : new Set([...memberServices.all(), ...copies.imports.keys()]);
+  }
+
+  /** All of them if another one decides: each names the one that does. */
+  function policiesOfImport(_key: string, next?: ServiceImport, previous?: ServiceImport): Iterable<string> {
+    const [by, before] = [next, previous].map((object) => object?.metadata.annotations?.[routedByAnnotation]);
+    if (by !== before) return importPolicies.keys();
+    return by === undefined ? [] : [by];
   }
 
   /** Its status may hold another percent. */

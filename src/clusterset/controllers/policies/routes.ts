@@ -53,6 +53,14 @@ export function createRoutes(
 ): Routes {
   const { copies, home } = context;
   const writtenMs = new Map<string, number>();
+  /** Whether policies or the imports that go by them have changed since overlaps were looked for. */
+  let areOverlapsOld = true;
+  policies.on((_key, next, previous) => {
+    if (next?.metadata.generation !== previous?.metadata.generation) areOverlapsOld = true;
+  });
+  copies.imports.on((_key, next, previous) => {
+    if (routedBy(next) !== routedBy(previous)) areOverlapsOld = true;
+  });
   let overlaps: { readonly atMs: number; readonly byPolicy: ReadonlyMap<string, string> } | undefined;
 
   function isRefused(service: ServiceKey, merge: Merge): boolean {
@@ -108,14 +116,16 @@ export function createRoutes(
       observedGeneration,
       conditions: [...withConditions(policy.status?.conditions, conditionsOf(policy), stamp)],
     };
-    if (isSameJson(status, policy.status)) return undefined;
+    // Overlaps are looked for once in a while: then again.
+    const result = areOverlapsOld ? { requeueAfterMs: overlapPauseMs } : undefined;
+    if (isSameJson(status, policy.status)) return result;
     // While many imports change, their number is written once a second.
     const nowMs = context.world.clock.monotonicMs();
     const waitMs = (writtenMs.get(name) ?? Number.NEGATIVE_INFINITY) + statusPauseMs - nowMs;
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     writtenMs.set(name, nowMs);
     await home.updateStatus(serviceImportPolicyType, { ...policy, status });
-    return undefined;
+    return result;
   }
 
   function conditionsOf(policy: ServiceImportPolicy): WantedCondition[] {
@@ -150,11 +160,12 @@ export function createRoutes(
   /** Of all policies at once, by one look at all imports, at most once in a while. */
   function overlapMessages(): ReadonlyMap<string, string> {
     const nowMs = context.world.clock.monotonicMs();
-    if (overlaps !== undefined && nowMs - overlaps.atMs < overlapPauseMs) return overlaps.byPolicy;
+    if (overlaps !== undefined && (!areOverlapsOld || nowMs - overlaps.atMs < overlapPauseMs)) return overlaps.byPolicy;
+    areOverlapsOld = false;
     const byPolicy = new Map<string, string>();
     const all = [...policies.values()];
     for (const { metadata } of all.length > 1 ? copies.imports.values() : []) {
-      const by = metadata.annotations?.[routedByAnnotation];
+      const by = routedBy({ metadata });
       if (by === undefined) continue;
       const service = parseServiceKey(`${metadata.namespace}/${metadata.name}`);
       const subject = subjectOf(service, metadata.labels ?? {});
@@ -170,6 +181,10 @@ export function createRoutes(
   }
 
   return { isRefused, annotationsOf, reconcileStatus };
+}
+
+function routedBy(object: Pick<ServiceImport, 'metadata'> | undefined): string | undefined {
+  return object?.metadata.annotations?.[routedByAnnotation];
 }
 
 const namesShownMax = 10;
