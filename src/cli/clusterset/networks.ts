@@ -13,6 +13,7 @@ import {
 import type { Cluster, ClusterSpec } from '../../clusterset/kinds/cluster.ts';
 import { refusal } from '../../clusterset/rules/endpoint-address.ts';
 import { gatewayName, gatewayReportKeys, parseGateway } from '../../clusterset/rules/networks/gateway-report.ts';
+import { olderAgentsText } from '../../clusterset/rules/networks/known-by.ts';
 import { defaultNetwork } from '../../clusterset/rules/networks/networks.ts';
 import { judgeGateways, networkOf } from '../../clusterset/rules/networks/reach.ts';
 import { findOverlaps } from '../../clusterset/rules/range-overlap.ts';
@@ -58,9 +59,7 @@ export async function refuseOlder(
 ): Promise<void> {
   const older = await membersWithoutNetworks(client, members);
   if (older.length === 0) return;
-  throw refusedError(
-    `network ${network}: the agents of ${older.join(', ')} are of a release that knows no networks and would connect to addresses of another network; upgrade them first`,
-  );
+  throw refusedError(olderAgentsText(network, older));
 }
 
 /** A member does not decide about its network: joining into another one than the admin gave is a mistake. */

@@ -14,3 +14,8 @@ export function featureAnnotations(): Record<string, string> {
 export function knowsNetworks(lease: KubernetesObject | undefined): boolean {
   return (lease?.metadata.annotations?.[featuresAnnotation] ?? '').split(',').includes(feature);
 }
+
+/** Why no cluster can be put into this network now. */
+export function olderAgentsText(network: string, older: readonly string[]): string {
+  return `network ${network}: the agents of ${older.join(', ')} are of a release that knows no networks and would connect to addresses of another network; upgrade them first`;
+}
