@@ -8,7 +8,9 @@ import { parseRange } from '../../src/base/net/ip.ts';
 import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
 import { clusterSetDefaults } from '../../src/clusterset/kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { type ServiceImportPolicy, serviceImportPolicyType } from '../../src/clusterset/kinds/service-import-policy.ts';
 import { readNetworks } from '../../src/clusterset/rules/networks/networks.ts';
+import { readRouting, routingAnnotation } from '../../src/clusterset/rules/routing/routing.ts';
 import type { Client } from '../../src/kube/client/client.ts';
 import { conditionOf } from '../../src/kube/objects/conditions.ts';
 import { type ConfigMap, configMapType } from '../../src/kube/objects/config-map.ts';
@@ -212,6 +214,53 @@ describe('an import with clusters in other networks', () => {
     );
     await settle();
     expect((await accepted('north'))?.message).toContain('it is in a gateway range of cluster east');
+  });
+
+  test('networks: a policy asks for direct connections -> no cluster of another network is used, and the condition says so; taken back -> used again', async () => {
+    const { set, west, settle } = await threeClusters();
+    await giveGateway(set, 'east', '203.0.113.7:15443');
+    const policy = {
+      ...{ apiVersion: 'portolan.dev/v1alpha1', kind: 'ServiceImportPolicy', metadata: { name: 'near' } },
+      spec: { reach: 'Direct' },
+    };
+    await west.create(serviceImportPolicyType, policy as ServiceImportPolicy);
+    await settle();
+    const excluded = async () => {
+      const found = await find<ServiceImport>(west, serviceImportType, key);
+      return readRouting(found?.metadata.annotations?.[routingAnnotation] ?? '').excluded;
+    };
+    expect(await excluded()).toEqual(['east']);
+    expect(await reached(west)).toMatchObject({
+      status: 'True',
+      message:
+        'east: not used, it is in network aws: left out by ServiceImportPolicy near; north: directly; west: directly',
+    });
+    await west.delete(serviceImportPolicyType, { name: 'near' });
+    await settle();
+    expect(await excluded()).toEqual([]);
+    expect((await reached(west))?.message).toContain('east: through a gateway');
+  });
+
+  test('networks: a headless service, and one with a UDP port -> the condition says which endpoints and ports are not carried', async () => {
+    const { set, west, settle } = await threeClusters();
+    await giveGateway(set, 'east', '203.0.113.7:15443');
+    const { admin } = set.home('east');
+    await exportService(admin, 'shop/db', { endpoints: [`${pods}3`, `${pods}4`], spec: { clusterIP: 'None' } });
+    await exportService(admin, 'shop/dns', {
+      ...{ endpoints: [`${pods}5`], spec: { ports: [{ name: 'dns', port: 53, protocol: 'UDP' }] } },
+      ports: [{ name: 'dns', port: 53, protocol: 'UDP' }],
+    });
+    await settle();
+    const message = async (service: string) =>
+      conditionOf((await find<ServiceImport>(west, serviceImportType, service))?.status?.conditions, 'ClustersReached');
+    expect(await message('shop/db')).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('2 ready endpoints are not reached'),
+    });
+    expect(await message('shop/dns')).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('only TCP is carried between networks: UDP port 53'),
+    });
   });
 
   test('networks: one network for all -> no condition about ways', async () => {

@@ -50,9 +50,18 @@ export type Order =
   /** Asks again and again until `until`: each time on a new connection, or on several that are kept. */
   | { readonly do: 'repeat'; readonly to: string; readonly isKept?: boolean }
   | { readonly do: 'until' }
-  /** Requests on new connections, several at a time, until `loaded`: how many, and when which failed. */
-  | { readonly do: 'load'; readonly to: string; readonly lanes: number }
-  | { readonly do: 'loaded' }
+  /**
+   * Requests, several at a time, until `loaded`: how many, who answered, and when which failed. Each on a new connection, or on
+   * connections that are kept for `keptMs`.
+   */
+  | {
+      readonly do: 'load';
+      readonly to: string;
+      readonly lanes: number;
+      readonly name?: string;
+      readonly keptMs?: number;
+    }
+  | { readonly do: 'loaded'; readonly name?: string }
   /** A TLS handshake and one HTTP request over it. */
   | {
       readonly do: 'tls';
@@ -168,35 +177,62 @@ function connectBy(order: Extract<Order, { do: 'connect' }>): Promise<string> {
   });
 }
 
+export interface Loaded {
+  readonly count: number;
+  readonly slowestMs: number;
+  readonly answers: Readonly<Record<string, number>>;
+  /** By the wall clock, when each was sent and when it had failed. */
+  readonly failures: readonly { readonly atMs: number; readonly endMs: number; readonly error: string }[];
+  /** When the slow ones were sent, and how long they took. */
+  readonly slow: readonly { readonly atMs: number; readonly tookMs: number }[];
+}
+
 interface Load {
   isOver: boolean;
   count: number;
   slowestMs: number;
-  readonly failures: { readonly atMs: number; readonly error: string }[];
+  readonly answers: Record<string, number>;
+  readonly failures: Loaded['failures'][number][];
+  readonly slow: Loaded['slow'][number][];
 }
 
-let load: (Load & { readonly done: Promise<unknown> }) | undefined;
+const loads = new Map<string, Load & { readonly done: Promise<unknown> }>();
+const slowMs = 1000;
+const listedMax = 10_000;
 
-function startLoad({ to, lanes }: Extract<Order, { do: 'load' }>): string {
-  const state: Load = { isOver: false, count: 0, slowestMs: 0, failures: [] };
+function startLoad({ to, lanes, name = '', keptMs }: Extract<Order, { do: 'load' }>): string {
+  const state: Load = { isOver: false, count: 0, slowestMs: 0, answers: {}, failures: [], slow: [] };
   const lane = async () => {
+    let agent: Agent | false = false;
+    let sinceMs = 0;
     while (!state.isOver) {
       const atMs = Date.now();
-      const answer = await ask(to);
+      if (keptMs !== undefined && atMs - sinceMs > keptMs) {
+        if (agent) agent.destroy();
+        agent = new Agent({ keepAlive: true, maxSockets: 1 });
+        sinceMs = atMs;
+      }
+      const answer = await ask(to, agent);
+      const endMs = Date.now();
       state.count += 1;
-      state.slowestMs = Math.max(state.slowestMs, Date.now() - atMs);
-      if (answer.startsWith('failed') && state.failures.length < 10_000) state.failures.push({ atMs, error: answer });
+      state.slowestMs = Math.max(state.slowestMs, endMs - atMs);
+      if (endMs - atMs > slowMs && state.slow.length < listedMax) state.slow.push({ atMs, tookMs: endMs - atMs });
+      if (!answer.startsWith('failed')) state.answers[answer] = (state.answers[answer] ?? 0) + 1;
+      else if (state.failures.length < listedMax) state.failures.push({ atMs, endMs, error: answer });
+      if (keptMs !== undefined) await new Promise((resolve) => setTimeout(resolve, 10));
     }
+    if (agent) agent.destroy();
   };
-  load = Object.assign(state, { done: Promise.all(Array.from({ length: lanes }, lane)) });
+  loads.set(name, Object.assign(state, { done: Promise.all(Array.from({ length: lanes }, lane)) }));
   return 'ready';
 }
 
-async function endLoad(): Promise<object> {
-  load!.isOver = true;
-  await load!.done;
-  const { count, slowestMs, failures } = load!;
-  return { count, slowestMs, failures };
+async function endLoad(name = ''): Promise<Loaded> {
+  const load = loads.get(name)!;
+  load.isOver = true;
+  await load.done;
+  const { count, slowestMs, answers, failures, slow } = load;
+  return { count, slowestMs, answers, failures, slow };
 }
 
 async function follow(order: Order): Promise<unknown> {
@@ -205,7 +241,7 @@ async function follow(order: Order): Promise<unknown> {
   if (order.do === 'hold' || order.do === 'holdPlain') return hold(order);
   if (order.do === 'connect') return connectBy(order);
   if (order.do === 'load') return startLoad(order);
-  if (order.do === 'loaded') return endLoad();
+  if (order.do === 'loaded') return endLoad(order.name);
   if (order.do === 'held') return held.get(order.name);
   if (order.do === 'echo') {
     const server = createTcpServer((socket) => socket.on('error', () => {}).pipe(socket));

@@ -9,7 +9,8 @@ import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import type { Merge } from '../rules/merge/merged.ts';
 import { hasOtherAddress } from '../rules/networks/other-address.ts';
-import { clustersReached, reachCondition } from '../rules/networks/reach-condition.ts';
+import { clustersReached, type ReachFacts, reachCondition } from '../rules/networks/reach-condition.ts';
+import { readRouting, routedByAnnotation, routingAnnotation } from '../rules/routing/routing.ts';
 import { conflictConditions } from './address-conflicts.ts';
 import type { HeldAddresses } from './import-addresses.ts';
 
@@ -67,10 +68,19 @@ function reachConditions(
       .filter(({ record }) => hasOtherAddress(object.spec.ips, record.spec.clusterSetIPs))
       .map(({ cluster }) => cluster),
   );
-  const found = clustersReached({ networks, clusters, ports, source, otherAddress, unreachedFrom });
+  const excluded = excludedBy(object);
+  const endpoints = new Map(records.map(({ cluster, record }) => [cluster, record.spec.readyEndpoints ?? 0]));
+  const more = { otherAddress, excluded, endpoints, unreachedFrom };
+  const found = clustersReached({ networks, clusters, ports, source, ...more });
   if (found !== undefined) return [found];
   if (conditionOf(object.status?.conditions, reachCondition) === undefined) return [];
   return [{ type: reachCondition, status: 'True', reason: 'Reached', message: 'all clusters are in this network' }];
+}
+
+function excludedBy({ metadata: { annotations } }: ServiceImport): ReachFacts['excluded'] {
+  const policy = annotations?.[routedByAnnotation];
+  const by = policy === undefined ? 'the choice of the ClusterSet' : `ServiceImportPolicy ${policy}`;
+  return { clusters: new Set(readRouting(annotations?.[routingAnnotation] ?? '').excluded), by };
 }
 
 /**

@@ -36,6 +36,8 @@ export interface ChoiceSpec {
   /** Never used. */
   exclude?: ClusterMatch[];
   spillover?: { minReady?: number | string };
+  /** `Direct`: never through a gateway, so no cluster of another network is used. */
+  reach?: 'Any' | 'Direct';
 }
 
 /** Members that fulfil all that is given. */

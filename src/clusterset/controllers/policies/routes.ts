@@ -99,7 +99,8 @@ export function createRoutes(
 
   function exporterOf({ cluster: id, record }: CountedRecord): Exporter {
     const { share } = record.spec;
-    return { id, cluster: context.members.get(id)?.cluster, ...(share === undefined ? {} : { share }) };
+    const place = { cluster: context.members.get(id)?.cluster, isOtherNetwork: context.networks().clusters.has(id) };
+    return { id, ...place, ...(share === undefined ? {} : { share }) };
   }
 
   async function reconcileStatus(name: string): Promise<WorkResult | undefined> {

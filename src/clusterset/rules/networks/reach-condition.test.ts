@@ -55,6 +55,18 @@ describe('clusters reached', () => {
       'east: directly; south: not reached, only TCP is carried between networks: UDP port 53',
     ],
     [
+      'headless, with endpoints there',
+      facts({ source: 'none', endpoints: new Map([['south', 3]]) }),
+      'False',
+      'east: directly; south: not reached, it is in network aws: the import has no address, and the endpoints of another network have none here; 3 ready endpoints are not reached',
+    ],
+    [
+      'a policy that wants direct connections alone',
+      facts({ excluded: { clusters: new Set(['south']), by: 'ServiceImportPolicy near' } }),
+      'True',
+      'east: directly; south: not used, it is in network aws: left out by ServiceImportPolicy near',
+    ],
+    [
       'another clusterset address there',
       facts({ otherAddress: new Set(['south']) }),
       'False',

@@ -16,6 +16,10 @@ export interface ReachFacts {
   readonly source: 'allocate' | 'derived' | 'none';
   /** Clusters that have another clusterset address for it. */
   readonly otherAddress: ReadonlySet<string>;
+  /** Clusters that are never used here, and the policy that says so. */
+  readonly excluded?: { readonly clusters: ReadonlySet<string>; readonly by: string };
+  /** How many ready endpoints each cluster has. */
+  readonly endpoints?: ReadonlyMap<string, number>;
   /** Nodes that have reported that they cannot reach a cluster, by cluster. */
   readonly unreachedFrom: ReadonlyMap<string, readonly string[]>;
 }
@@ -42,11 +46,15 @@ interface Way {
   readonly isReached: boolean;
 }
 
-function wayTo(cluster: string, { networks, ports, source, otherAddress, unreachedFrom }: ReachFacts): Way {
+function wayTo(cluster: string, facts: ReachFacts): Way {
+  const { networks, ports, otherAddress, unreachedFrom, excluded } = facts;
   const reach = networks.clusters.get(cluster);
   if (reach === undefined) return { text: 'directly', isReached: true };
+  // As it is wanted here.
+  if (excluded?.clusters.has(cluster))
+    return { text: `not used, it is in network ${reach.network}: left out by ${excluded.by}`, isReached: true };
   const problem =
-    problemOf(reach) ?? sourceProblems[source] ?? (otherAddress.has(cluster) ? otherAddressProblem : undefined);
+    problemOf(reach) ?? sourceProblem(cluster, facts) ?? (otherAddress.has(cluster) ? otherAddressProblem : undefined);
   if (problem !== undefined)
     return { text: `not reached, it is in network ${reach.network}: ${problem}`, isReached: false };
   const carried = ports.filter(({ protocol }) => protocol === 'TCP');
@@ -73,6 +81,14 @@ const sourceProblems: Readonly<Record<ReachFacts['source'], string | undefined>>
   derived: 'the address of the import is that of a derived Service, whose data plane does not use gateways',
   none: 'the import has no address, and the endpoints of another network have none here',
 };
+
+/** Headless services: each endpoint would need an address of its own here. */
+function sourceProblem(cluster: string, { source, endpoints }: ReachFacts): string | undefined {
+  const problem = sourceProblems[source];
+  const count = endpoints?.get(cluster);
+  if (source !== 'none' || count === undefined) return problem;
+  return `${problem}; ${count} ready endpoint${count === 1 ? ' is' : 's are'} not reached`;
+}
 
 const otherAddressProblem = 'it has another clusterset address for this service';
 

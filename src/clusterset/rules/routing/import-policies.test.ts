@@ -44,6 +44,7 @@ describe('the policy of an import', () => {
 
 describe('wishes that make no sense', () => {
   test.each<[string, unknown, RegExp | undefined]>([
+    ['an unknown reach', { reach: 'Far' }, /reach: "Far" is neither Any nor Direct/],
     ['weights of 0 for all', { clusters: [{ clusters: ['a'], weight: 0 }] }, /all weights are 0/],
     [
       'more than everything',
@@ -77,7 +78,7 @@ describe('routing of an import', () => {
   const exporters = [
     { id: 'east', cluster: cluster('eu', 'eu-1', { tier: 'gold' }) },
     { id: 'west', cluster: cluster('us', 'us-1'), share: 20 },
-    { id: 'north', cluster: cluster('eu', 'eu-2') },
+    { id: 'north', cluster: cluster('eu', 'eu-2'), isOtherNetwork: true },
     { id: 'lost', cluster: undefined },
   ];
   test.each<[string, ChoiceSpec, string]>([
@@ -90,6 +91,7 @@ describe('routing of an import', () => {
       { clusters: [{ regions: ['eu'] }], exclude: [{ clusters: ['east'] }] },
       '[["north"]]',
     ],
+    ['direct alone, one elsewhere', { clusters: [{ regions: ['eu'] }], reach: 'Direct' }, '[["east"]]'],
     ['a group of nobody who exports keeps its weight', { clusters: [{ clusters: ['a'], weight: 9 }] }, '[[],9]'],
   ])('%s -> %j', (_what, choice, groups) => {
     const text = formatRouting(routingOf(choice, exporters));

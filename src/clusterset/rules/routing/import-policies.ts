@@ -39,7 +39,9 @@ export function policyOfImport(
 }
 
 /** Why a policy cannot be followed; undefined if it can. Imports then keep what they had. */
-export function choiceProblem({ clusters, exclude, spillover }: ChoiceSpec): string | undefined {
+export function choiceProblem({ clusters, exclude, spillover, reach }: ChoiceSpec): string | undefined {
+  if (reach && reach !== 'Any' && reach !== 'Direct')
+    return `reach: ${JSON.stringify(reach)} is neither Any nor Direct`;
   const groups = clusters ?? [];
   const empty = [...groups, ...(exclude ?? [])].findIndex((match) => !match || !namesSomething(match));
   if (empty >= 0)
@@ -76,6 +78,8 @@ export interface Exporter {
   readonly cluster: Cluster | undefined;
   /** Percent of its share that it wants itself; all if absent. */
   readonly share?: number;
+  /** It lies in another network: connections to it go through gateways. */
+  readonly isOtherNetwork?: boolean;
 }
 
 /** Only clusters that export the service are named: one that comes or goes elsewhere changes nothing. */
@@ -85,7 +89,8 @@ export function routingOf(choice: ChoiceSpec, exporters: readonly Exporter[]): R
       .filter((exporter) => matches(match, exporter))
       .map(({ id }) => id)
       .sort(compareText);
-  const excluded = new Set((choice.exclude ?? []).flatMap(idsOf));
+  const elsewhere = exporters.filter(({ isOtherNetwork }) => choice.reach === 'Direct' && isOtherNetwork);
+  const excluded = new Set([...(choice.exclude ?? []).flatMap(idsOf), ...elsewhere.map(({ id }) => id)]);
   const minReady = choice.spillover ? readMinReady(choice.spillover) : undefined;
   return {
     // One without a cluster stays if it has a weight: its part is not to be shared out again.
