@@ -2,21 +2,16 @@
 // range, with no route between them but the address of the gateways. Needs root.
 
 import { expect, test } from 'vitest';
-import { createRealWorld } from '../src/base/real/world.ts';
 import type { Credentials } from '../src/base/x509/certificates.ts';
 import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';
 import { mayUse } from '../src/clusterset/kinds/service-shard.ts';
 import { healthPath, healthPort } from '../src/clusterset/rules/networks/listener-ports.ts';
 import { remoteEndpoint } from '../src/clusterset/rules/networks/remote-endpoint.ts';
-import { pairIn } from '../src/kube/client/kept-authority.ts';
-import { gatewayAuthoritySecret } from '../src/kube/objects/ours.ts';
-import { type Secret, secretType } from '../src/kube/objects/secret.ts';
-import { namespace } from '../src/peering/testing/edge/memory-home.ts';
-import { MeshCertificates } from '../src/xds/sources/mesh-certificates.ts';
 import { describeWith } from './support/counterparts.ts';
 import { importOf, ProxyRules, sliceOf } from './support/gateway-rules.ts';
 import {
   adminPort,
+  certified,
   clusterSet,
   connect,
   exportService,
@@ -24,6 +19,8 @@ import {
   gatewayPorts,
   introduce,
   limitExport,
+  nodeOf,
+  signingOf,
   startCluster,
   startGateway,
   startNode,
@@ -88,18 +85,6 @@ async function goesOn(from: GatewayCluster, name: string): Promise<boolean> {
   return !after.isClosed && after.echoes > echoes;
 }
 
-async function signingOf({ client }: GatewayCluster): Promise<Credentials> {
-  return pairIn(await client.get<Secret>(secretType, { namespace, name: gatewayAuthoritySecret }))!;
-}
-
-/** A certificate with this identity, signed by the root of a member. */
-async function certified(by: GatewayCluster, uri: string): Promise<Credentials> {
-  const options = { only: 'client', commonName: 'test', lifetimeMs: 3_600_000, keptMax: 1 } as const;
-  const { certificate, key } = new MeshCertificates(createRealWorld(), options).of(uri, await signingOf(by));
-  return { certificate, key };
-}
-
-const nodeOf = (id: string) => `spiffe://${id}.${clusterSet}/node/test`;
 const authority = ({ ip, port }: Target) => `${ip}:${port}`;
 
 describeWith(['envoy', 'ip', 'nft'], 'gateways: a service in another network', () => {

@@ -213,7 +213,7 @@ describe('the Envoy of a node', () => {
       ],
     ]);
     expect(nearSide.unreached()).toEqual([]);
-    expect(asked()).toBeLessThanOrEqual(2 * 21);
+    expect(asked()).toBeLessThanOrEqual(2 * 35);
     await time.settle(nearSide.stop());
   });
 
@@ -242,9 +242,19 @@ describe('the Envoy of a node', () => {
     });
   }
 
-  test('near side: one bad answer -> nothing changes', async () => {
+  test('near side: the Envoy says that no gateway of a cluster answers -> left by the next question', async () => {
+    let isGood = true;
+    const { time, nearSide } = await watched(() => (isGood ? 200 : 503));
+    await time.advance(2000);
+    isGood = false;
+    await time.advance(400);
+    expect(nearSide.unreached()).toEqual(['east', 'south']);
+    await time.settle(nearSide.stop());
+  });
+
+  test('near side: one question without an answer -> nothing changes', async () => {
     let bad = 0;
-    const { time, nearSide, views } = await watched(() => (bad > 0 && bad-- > 0 ? 503 : 200));
+    const { time, nearSide, views } = await watched(() => (bad > 0 && bad-- > 0 ? 'refused' : 200));
     await time.advance(2000);
     bad = 1;
     await time.advance(3000);

@@ -26,12 +26,14 @@ export interface NearSideOptions {
   readonly onChange: (view: NearSideView) => void;
 }
 
-const roundMs = 500;
+const roundMs = 300;
 /** An Envoy on this node that needs longer is no way for new connections. */
 const answerMs = 1000;
 const atOnceMax = 16;
-/** After so many bad answers in a row a cluster is left: an Envoy that is busy for a moment is not one that is gone. */
-const badAnswersMax = 2;
+/** After so many questions without an answer in a row a cluster is left: an Envoy may be busy for a moment. */
+const unansweredMax = 2;
+/** The Envoy's own word. It has checked the gateways more than once: the cluster is left at once. */
+const noGatewayAnswers = 'none of its gateways answers';
 
 export class NearSide {
   readonly #options: NearSideOptions;
@@ -97,7 +99,7 @@ export class NearSide {
     const bad = (this.#bad.get(id) ?? 0) + 1;
     this.#bad.set(id, bad);
     const wasGood = this.#problems.has(id) && this.#problems.get(id) === undefined;
-    return wasGood && bad < badAnswersMax ? undefined : problem;
+    return wasGood && bad < unansweredMax && problem !== noGatewayAnswers ? undefined : problem;
   }
 
   async #ask(transport: ReturnType<World['network']['http']>, path: string): Promise<string | undefined> {
@@ -108,7 +110,7 @@ export class NearSide {
       const { status, body } = await transport.send({ method: 'GET', path, headers: {}, signal });
       await readBody(body);
       if (status === 200) return undefined;
-      return status === 503 ? 'none of its gateways answers' : 'the Envoy of this node has no way to it yet';
+      return status === 503 ? noGatewayAnswers : 'the Envoy of this node has no way to it yet';
     } catch {
       return 'no Envoy of this node answers';
     } finally {

@@ -47,6 +47,7 @@ test('capture: TLS in pieces, out of order and twice -> records are counted', ()
   const piece = (from: number, to: number) => frame({ sequence: 1 + from, data: bytes.subarray(from, to) });
   const frames = [first, piece(0, 3), piece(200, 307), piece(3, 200), piece(3, 200), piece(307, 350)];
   const { records, problems, connections } = judge(frames, ends);
+  expect(judge([frame({})], ends).problems).toEqual([]);
   expect([[...records], problems, connections]).toEqual([
     [
       [22, 1],

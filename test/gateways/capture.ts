@@ -125,8 +125,9 @@ export function judge(frames: Iterable<Buffer>, { clusterOf, gateways, port }: E
       flows.set(name, { next: (sequence + 1) >>> 0, waiting: new Map(), left: 0, head: Buffer.alloc(0) });
     }
     const flow = flows.get(name);
-    if (flow === undefined) return `${name}: its beginning was not seen`;
     const data = tcp.subarray((tcp[12]! >> 4) * 4);
+    // A refusal has neither a beginning nor data.
+    if (flow === undefined) return data.length === 0 ? undefined : `${name}: its beginning was not seen`;
     if (data.length > 0 && !isFirst) flow.waiting.set(sequence, data);
     return take(flow, records);
   }

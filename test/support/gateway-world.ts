@@ -4,6 +4,8 @@
 
 import { execFileSync } from 'node:child_process';
 import { afterEach } from 'vitest';
+import { createRealWorld } from '../../src/base/real/world.ts';
+import type { Credentials } from '../../src/base/x509/certificates.ts';
 import { clusterPropertyType, clusterSetProperty } from '../../src/clusterset/kinds/cluster-property.ts';
 import {
   exportToAnnotation,
@@ -16,11 +18,15 @@ import { type ClusterReach, networksData } from '../../src/clusterset/rules/netw
 import { gatewayArgs } from '../../src/install/envoy-containers.ts';
 import { apply } from '../../src/kube/client/apply.ts';
 import type { Client } from '../../src/kube/client/client.ts';
+import { pairIn } from '../../src/kube/client/kept-authority.ts';
 import { type ConfigMap, configMapType } from '../../src/kube/objects/config-map.ts';
 import { endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
+import { gatewayAuthoritySecret } from '../../src/kube/objects/ours.ts';
+import { type Secret, secretType } from '../../src/kube/objects/secret.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
 import { type MemoryHome, memoryHome, namespace } from '../../src/peering/testing/edge/memory-home.ts';
 import type { GatewayTimes } from '../../src/xds/sources/gateways.ts';
+import { MeshCertificates } from '../../src/xds/sources/mesh-certificates.ts';
 import { pathOf } from './counterparts.ts';
 import { takeLoopbackPart } from './loopback-part.ts';
 import { addImport, type XdsTest } from './xds.ts';
@@ -184,6 +190,30 @@ export async function introduce(
     await each.networks({ [center.id]: reach(center, await rootsOf(center), { gateways: addresses, listenerPort }) });
   }
 }
+
+/** The root with which a member signs now. */
+export async function signingOf({ client }: GatewayCluster): Promise<Credentials> {
+  return pairIn(await client.get<Secret>(secretType, { namespace, name: gatewayAuthoritySecret }))!;
+}
+
+interface Issuing {
+  /** Instead of the one that signs now. */
+  readonly root?: Credentials;
+  /** Of the issuer's clock. */
+  readonly aheadMs?: number;
+}
+
+/** A certificate with this identity, signed by the root of a member. */
+export async function certified(by: GatewayCluster, uri: string, issuing: Issuing = {}): Promise<Credentials> {
+  const { root = await signingOf(by), aheadMs = 0 } = issuing;
+  const options = { only: 'client', commonName: 'test', lifetimeMs: 3_600_000, keptMax: 1 } as const;
+  const { clock, random } = createRealWorld();
+  const world = { random, clock: { ...clock, wallMs: () => clock.wallMs() + aheadMs } };
+  const { certificate, key } = new MeshCertificates(world, options).of(uri, root);
+  return { certificate, key };
+}
+
+export const nodeOf = (id: string): string => `spiffe://${id}.${clusterSet}/node/test`;
 
 export interface Exported {
   readonly name: string;

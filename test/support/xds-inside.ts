@@ -2,7 +2,7 @@
 // each with a line of JSON.
 
 import { Agent, createServer, get, type Server } from 'node:http';
-import { connect as connectHttp2 } from 'node:http2';
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
 import { connect as connectTcp, createServer as createTcpServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -33,6 +33,29 @@ export type Order =
       readonly authority: string;
       readonly certificate?: string;
       readonly key?: string;
+    }
+  /** Opens so many streams by HTTP CONNECT, a thousand on each connection, and keeps them: how many got which status. */
+  | {
+      readonly do: 'flood';
+      readonly address: string;
+      readonly port: number;
+      readonly sni: string;
+      readonly authority: string;
+      readonly certificate: string;
+      readonly key: string;
+      readonly streams: number;
+    }
+  | { readonly do: 'endFlood' }
+  /** Sends these bytes, over TLS if there is a certificate, and nothing more: after how many ms the connection is closed. */
+  | {
+      readonly do: 'silent';
+      readonly address: string;
+      readonly port: number;
+      readonly sni?: string;
+      readonly certificate?: string;
+      readonly key?: string;
+      readonly hex: string;
+      readonly giveUpMs: number;
     }
   /** Opens a TLS connection to such a server, and sends and reads until it is closed. */
   | {
@@ -177,6 +200,62 @@ function connectBy(order: Extract<Order, { do: 'connect' }>): Promise<string> {
   });
 }
 
+const flooding: ClientHttp2Session[] = [];
+const streamsOfOne = 1000;
+
+async function flood(order: Extract<Order, { do: 'flood' }>): Promise<Record<string, number>> {
+  const { address, port, sni, authority, certificate: cert, key, streams } = order;
+  const seen: Record<string, number> = {};
+  const count = (what: string) => (seen[what] = (seen[what] ?? 0) + 1);
+  for (let left = streams; left > 0; left -= streamsOfOne) {
+    const session = connectHttp2(`https://${address}:${port}`, {
+      ...{ cert, key, servername: sni, rejectUnauthorized: false },
+    });
+    flooding.push(session);
+    session.on('error', () => {});
+    const open = () =>
+      new Promise<void>((resolve) => {
+        const stream = session.request({ ':method': 'CONNECT', ':authority': authority });
+        const end = (what: string) => {
+          stream.removeAllListeners('response').removeAllListeners('close');
+          count(what);
+          resolve();
+        };
+        stream.on('error', () => {});
+        stream.on('response', (headers) => end(String(headers[':status'])));
+        stream.on('close', () => end('closed'));
+      });
+    await Promise.all(Array.from({ length: Math.min(left, streamsOfOne) }, open));
+  }
+  return seen;
+}
+
+function endFlood(): string {
+  for (const session of flooding.splice(0)) session.destroy();
+  return 'ended';
+}
+
+function beSilent(order: Extract<Order, { do: 'silent' }>): Promise<number | string> {
+  const { address: host, port, sni: servername, certificate: cert, key, hex, giveUpMs } = order;
+  return new Promise((resolve) => {
+    const startMs = performance.now();
+    const send = () => void (hex !== '' && socket.write(Buffer.from(hex, 'hex')));
+    const socket = cert
+      ? connect({ host, port, servername, cert, key, rejectUnauthorized: false, ALPNProtocols: ['h2'] }, send)
+      : connectTcp({ host, port }, send);
+    const timer = setTimeout(() => {
+      resolve('open');
+      socket.destroy();
+    }, giveUpMs);
+    socket.on('data', () => {});
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      clearTimeout(timer);
+      resolve(performance.now() - startMs);
+    });
+  });
+}
+
 export interface Loaded {
   readonly count: number;
   readonly slowestMs: number;
@@ -240,6 +319,9 @@ async function follow(order: Order): Promise<unknown> {
   if (order.do === 'tls') return tls(order);
   if (order.do === 'hold' || order.do === 'holdPlain') return hold(order);
   if (order.do === 'connect') return connectBy(order);
+  if (order.do === 'flood') return flood(order);
+  if (order.do === 'endFlood') return endFlood();
+  if (order.do === 'silent') return beSilent(order);
   if (order.do === 'load') return startLoad(order);
   if (order.do === 'loaded') return endLoad(order.name);
   if (order.do === 'held') return held.get(order.name);

@@ -79,8 +79,9 @@ function clusterBody(name: string, { id, ownDomain }: RemoteCluster): JsonObject
     circuit_breakers: { thresholds: [many] },
     health_checks: [
       {
-        // A gateway that was killed is left within a second.
-        ...{ timeout: '1s', interval: '0.4s', no_traffic_interval: '0.4s' },
+        // Killed: left within a second. Silent: within 2.4 s, so that the kernel has left the cluster after 3. The timeout has room
+        // for three round trips to another continent.
+        ...{ timeout: '1s', interval: '0.2s', no_traffic_interval: '0.2s' },
         ...{ unhealthy_threshold: 2, healthy_threshold: 1 },
         http_health_check: { host: 'gateway', path: healthPath, codec_client_type: 'HTTP2' },
       },
