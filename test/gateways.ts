@@ -31,7 +31,7 @@ async function play(name: string, run: () => Promise<string>): Promise<void> {
 const stage = await Stage.open();
 try {
   await prepare(stage);
-  for (const act of chosen) await play(act.name, () => act.run(stage, { connections }));
+  for (const act of chosen) await play(act.name, () => act.run(stage, { connections, slackMs: 0 }));
   await play('capture between the networks', () => judgeCapture(stage));
 } finally {
   await stage.close();

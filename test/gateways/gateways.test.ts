@@ -23,7 +23,7 @@ describeWith(
     test.each(acts.map((act) => [act.name, act] as const))(
       '%s -> no more fails than is promised',
       async (_name, act) => {
-        expect(await act.run(stage, { connections: 300 })).toBeTypeOf('string');
+        expect(await act.run(stage, { connections: 1500, slackMs: 2000 })).toBeTypeOf('string');
       },
     );
 

@@ -39,12 +39,30 @@ const internalListeners = {
   typed_config: { '@type': 'type.googleapis.com/envoy.extensions.bootstrap.internal_listener.v3.InternalListener' },
 };
 
+/**
+ * At a gateway a stream is a client's connection, which may be short, and others share the HTTP/2 connection. Both codecs of Envoy
+ * close that connection, with all streams on it, for many short streams: nghttp2 for more than 33 resets a second after the first
+ * thousand, which cannot be set, and Envoy itself when more than half of 500 streams lived less than a second, which can.
+ */
+const shortStreams = {
+  layers: [
+    {
+      name: 'portolan',
+      static_layer: {
+        'envoy.reloadable_features.http2_use_oghttp2': true,
+        'overload.premature_reset_total_stream_count': 4_294_967_295,
+      },
+    },
+  ],
+};
+
 export function envoyBootstrap(options: BootstrapOptions): JsonObject {
   const { admin, variant } = options;
   const overAds = { ads: {}, resource_api_version: 'V3' };
   return {
     node: nodeOf(options),
     ...(hasListenersInside(options.identity) && { bootstrap_extensions: [internalListeners] }),
+    ...(options.identity.role === 'gateway' && { layered_runtime: shortStreams }),
     admin: { address: { socket_address: { address: admin.host, port_value: admin.port } } },
     dynamic_resources: {
       ads_config: {
