@@ -5,7 +5,7 @@ import { until } from '../support/dns-process.ts';
 import type { Loaded } from '../support/xds-inside.ts';
 import { type Gateway, type Id, ids, pause, type Stage } from './stage.ts';
 
-export interface Size {
+interface Size {
   /** New connections from each cluster. */
   readonly connections: number;
   /** Added to each time that is promised, on machines that do other work. */
