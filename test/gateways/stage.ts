@@ -31,7 +31,7 @@ import {
 import type { Loaded, Order } from '../support/xds-inside.ts';
 import { Capture, type Judgement, judge, macOf } from './capture.ts';
 
-export const clusterSet = 'prod';
+const clusterSet = 'prod';
 export const ids = ['east', 'west', 'south'] as const;
 export type Id = (typeof ids)[number];
 /** East and west have the same Pods. */
@@ -369,7 +369,7 @@ export class Stage {
   }
 }
 
-export function hostOf(name: string): string {
+function hostOf(name: string): string {
   return `${name}.shop.svc.clusterset.local`;
 }
 
