@@ -107,6 +107,7 @@ const loaders: readonly Loader[] = [
       (await import('./cli/xds/status.ts')).addXdsStatusCommand(xds, deps);
       (await import('./cli/xds/bootstrap.ts')).addBootstrapCommand(xds, deps);
       (await import('./cli/xds/renew.ts')).addRenewCommand(xds, deps);
+      (await import('./cli/xds/drain.ts')).addDrainGatewayCommand(xds, deps);
     },
   },
   {
@@ -212,6 +213,10 @@ async function createDeps(): Promise<ClusterSetDeps> {
     setExitCode: (code) => {
       process.exitCode = code;
     },
+    untilTold: () =>
+      new Promise((resolve) => {
+        for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+      }),
   };
 }
 

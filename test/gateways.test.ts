@@ -1,13 +1,15 @@
 // Services of a cluster in another network, through its gateways: real Envoys in network namespaces that all have the same Pod
 // range, with no route between them but the address of the gateways. Needs root.
 
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import type { Credentials } from '../src/base/x509/certificates.ts';
 import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';
 import { mayUse } from '../src/clusterset/kinds/service-shard.ts';
 import { healthPath, healthPort } from '../src/clusterset/rules/networks/listener-ports.ts';
 import { remoteEndpoint } from '../src/clusterset/rules/networks/remote-endpoint.ts';
-import { describeWith } from './support/counterparts.ts';
+import { describeWith, pathOf } from './support/counterparts.ts';
 import { importOf, ProxyRules, sliceOf } from './support/gateway-rules.ts';
 import {
   adminPort,
@@ -25,6 +27,7 @@ import {
   startGateway,
   startNode,
 } from './support/gateway-world.ts';
+import { portolan } from './support/portolan.ts';
 import { pause, until } from './support/xds-meshes.ts';
 
 const pod = '10.70.2.1';
@@ -86,6 +89,13 @@ async function goesOn(from: GatewayCluster, name: string): Promise<boolean> {
 }
 
 const authority = ({ ip, port }: Target) => `${ip}:${port}`;
+
+const inNamespace = async ({ inside }: GatewayCluster, words: readonly string[]): Promise<string> =>
+  (await promisify(execFile)(pathOf('ip')!, ['netns', 'exec', inside.name, ...words])).stdout;
+
+/** As a person or a unit does it before the Envoy is stopped. */
+const drain = (cluster: GatewayCluster, index: number, ...more: string[]) =>
+  inNamespace(cluster, [portolan, 'xds', 'drain', '--admin', `127.0.0.1:${adminPort(index)}`, '--for', '20', ...more]);
 
 describeWith(['envoy', 'ip', 'nft'], 'gateways: a service in another network', () => {
   test('exported to all, to one, to nobody -> reached by those alone, in the other cluster, by clusterset IP', async () => {
@@ -315,15 +325,51 @@ describeWith(['envoy', 'ip', 'nft'], 'gateways: a service in another network', (
     await pause(2500);
     await load();
     await pause(1000);
-    const post = (path: string) => east.inside.ask({ do: 'post', to: `http://127.0.0.1:${adminPort(1)}${path}` });
-    expect(await post('/healthcheck/fail')).toBe('OK\n');
-    await pause(3000);
-    expect(await post('/drain_listeners?graceful')).toBe('OK\n');
-    await pause(4000);
+    expect(await drain(east, 1)).toMatch(/^drained: no connection is open|still open/);
     east.envoys[1]!.stop();
     await pause(2000);
     const drained = await loaded();
     expect(drained.count).toBeGreaterThan(200);
     expect(drained.failures).toEqual([]);
+  });
+
+  test('two gateways behind one address, one is drained as a Pod that ends -> no request fails, and the address is never left', async () => {
+    const { east, west, links } = await world({ gateways: 2 });
+    const shared = 15_440;
+    const balance = (to: readonly number[]) => {
+      const map = `numgen inc mod ${to.length} map { ${to.map((port, index) => `${index} : ${port}`).join(', ')} }`;
+      const rules = `flush chain ip balancer pre; add rule ip balancer pre tcp dport ${shared} redirect to :${map}`;
+      const chain = 'add chain ip balancer pre { type nat hook prerouting priority -100; }';
+      return inNamespace(east, [pathOf('nft')!, `add table ip balancer; ${chain}; ${rules}`]);
+    };
+    await balance(gatewayPorts);
+    const gateways = [{ address: links.get('west')!, port: shared }];
+    const trustRoots = await east.roots();
+    await west.networks({ east: { network: 'network-of-east', gateways, trustRoots, listenerPort: 15_101 } });
+    await pause(2000);
+    await answers(west, web, 'web of east');
+    await west.inside.ask({ do: 'load', to: `http://${web.ip}:${web.port}/`, lanes: 8 });
+    await pause(2000);
+    const health = () => west.inside.ask({ do: 'get', to: `http://127.0.0.1:${healthPort}${healthPath('east')}` });
+    const unreached: unknown[] = [];
+    let isOver = false;
+    const watching = (async () => {
+      while (!isOver) {
+        const answer = await health();
+        if (answer !== '') unreached.push(answer);
+        await pause(200);
+      }
+    })();
+    // As the controllers do with a Pod that ends: no new connections, those that are there go on.
+    await balance([gatewayPorts[1]]);
+    await drain(east, 0, '--shared-address');
+    east.envoys[0]!.stop();
+    await pause(2000);
+    isOver = true;
+    await watching;
+    const { count, failures } = (await west.inside.ask({ do: 'loaded' })) as { count: number; failures: object[] };
+    expect(count).toBeGreaterThan(200);
+    expect(failures).toEqual([]);
+    expect(unreached).toEqual([]);
   });
 });

@@ -375,7 +375,22 @@ export const setFaults: readonly MadeFault[] = [
       await scene.set.time.advance(20_000);
     },
   },
+  {
+    fault: 'another member lies in another network and has no gateway',
+    code: 'PTL0905',
+    says: /cluster east: it is reached not at all, it is in network aws: no gateway published/,
+    doctorExit: 7,
+    conditions: { of: imported, are: /ClustersReached=False NotAllReached/ },
+    make: (scene) => eastIn(scene, 'aws'),
+    mend: (scene) => eastIn(scene, null),
+  },
 ];
+
+async function eastIn({ set }: Scene, network: string | null): Promise<void> {
+  const east = { namespace: setName, name: 'east' };
+  await set.broker.admin.patch(clusterType, east, { kind: 'merge', body: { spec: { network } } });
+  await set.time.advance(20_000);
+}
 
 async function addressesFrom({ set }: Scene, clusterSetIP: 'allocate' | 'derived'): Promise<void> {
   const west = { namespace: setName, name: 'west' };

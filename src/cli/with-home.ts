@@ -18,6 +18,8 @@ export interface CliDeps {
   readonly progress?: (line: string) => void;
   /** Before a page that replaces the one before; does nothing where output is no terminal. */
   readonly clearScreen?: () => void;
+  /** Resolves when the process is told to end. Before that call a signal ends it at once. */
+  readonly untilTold?: () => Promise<void>;
 }
 
 export interface HomeFlags {

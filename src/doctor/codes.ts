@@ -290,6 +290,13 @@ export const codes = {
       'The MeshExternalService is not accepted or not ready: it is invalid, a Secret or an address is missing, or no Envoy of this cluster has its configuration. Its name may resolve, and connections fail. A warning if this cluster has never had a portolan xds.',
     fix: 'kubectl -n portolan-system describe meshexternalservice NAME shows the conditions Accepted and Ready with the cause; portolan xds status shows the Envoys that are connected.',
   },
+  PTL0905: {
+    title: 'a cluster in another network is not reached',
+    severity: 'error',
+    means:
+      'Connections to services of that cluster go through its gateways, and none takes them: it has published none, the admin of the set has not accepted its address, no gateway answers, a certificate has expired, or the gateway refuses this cluster. A warning if only some nodes of this cluster lack an Envoy that carries connections there.',
+    fix: 'The message has the reason. Without a gateway: run one there (docs/guides/networks.md) and portolan broker accept CLUSTER. Refused: check that both clusters reach the broker, so that each has the root of the other. On nodes: run Envoy with portolan xds bootstrap --role sidecar.',
+  },
 } as const satisfies Record<string, CodeInfo>;
 
 export type Code = keyof typeof codes;

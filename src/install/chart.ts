@@ -195,7 +195,7 @@ function textOf(path: string, value = path): string {
 
 /** Values that people write as numbers. */
 function isNumberToo(path: string): boolean {
-  return /\.(cpu|cpuLimit|memory|clusterId|lameduck)$/.test(path);
+  return /\.(cpu|cpuLimit|memory|clusterId|lameduck|drainSeconds)$/.test(path);
 }
 
 const optionalFlags: ReadonlySet<string> = new Set(['--cluster-id', '--forward', '--stub-advertise']);

@@ -1,11 +1,12 @@
 // The containers of an Envoy: one of ours gets its first certificate for the token of the Pod, writes its configuration and
-// ends; Envoy runs; one of ours renews the certificate. Only the first sees the token, which is good at xds alone. Pure.
+// ends; Envoy runs; one of ours renews the certificate. Only the first sees the token, which is good at xds alone. The Envoy
+// of a gateway is a sidecar, which Kubernetes ends after the others: ours drains it before. Pure.
 
 import { proxyTokenAudience, xdsRootsName } from '../kube/objects/ours.ts';
 import { given, itemsOf } from './marks.ts';
 import type { EnvoyRole, Part } from './parts.ts';
 import { containerSecurity, fieldVariable, heapVariable, imageFields, readinessTimes, resourcesOf } from './pod.ts';
-import type { Values } from './values.ts';
+import { drainSecondsMax, type Values } from './values.ts';
 
 const directory = '/var/lib/portolan/proxy';
 const server = 'portolan-xds.portolan-system.svc:15010';
@@ -16,6 +17,7 @@ const server = 'portolan-xds.portolan-system.svc:15010';
 export const ingressArgs: readonly string[] = ['--drain-time-s', '2'];
 /** For the Envoy of a gateway: a member or a service that was taken away loses its connections after this time. */
 export const gatewayArgs: readonly string[] = ['--drain-time-s', '4'];
+export const gatewayDrainSeconds: number = Number(gatewayArgs[1]);
 /** Flags of Envoy beside its configuration. */
 export const argsOfRole: Readonly<Record<EnvoyRole, readonly string[]>> = {
   ingress: ingressArgs,
@@ -32,6 +34,9 @@ const tokenFile = `${proof[0]!.mountPath}/token`;
 const authorityFile = `${proof[1]!.mountPath}/ca.crt`;
 /** The shortest that API servers grant. */
 const tokenSeconds = 600;
+
+/** For its processes to end, after the longest drain. */
+const endSeconds = 30;
 
 /** Volumes of its Pod, which has no other token. */
 export const envoyVolumes: readonly object[] = [
@@ -73,11 +78,13 @@ export function envoyContainers(part: Part, role: EnvoyRole, values: Values): ob
     securityContext: containerSecurity(),
     volumeMounts: [{ ...state, readOnly: true }, tmp],
   };
+  const first = (args: readonly string[]) =>
+    ours('bootstrap', [...args, '--token-file', tokenFile, '--authority-file', authorityFile], proof);
   const bootstrap = ['bootstrap', '--role', role, '--name', '$(POD_NAME)', '--server', server];
+  if (role !== 'gateway') return { initContainers: [first(bootstrap)], containers: [envoy, ours('renew', ['renew'])] };
   return {
-    initContainers: [
-      ours('bootstrap', [...bootstrap, '--token-file', tokenFile, '--authority-file', authorityFile], proof),
-    ],
-    containers: [envoy, ours('renew', ['renew'])],
+    terminationGracePeriodSeconds: drainSecondsMax + endSeconds,
+    initContainers: [first(bootstrap), { ...envoy, restartPolicy: 'Always' }],
+    containers: [ours('renew', ['renew', '--drain', String(values.gateway.drainSeconds)])],
   };
 }

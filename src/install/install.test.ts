@@ -51,6 +51,9 @@ const parts = [...objectsByPart({ ...defaultValues, ...everything })];
 const podOf = (objects: readonly { object: KubernetesObject }[]) =>
   objects.map(({ object }) => object as Workload).find(({ kind }) => kind === 'Deployment' || kind === 'DaemonSet')!
     .spec.template.spec;
+/** The container that clients reach: in a gateway a sidecar. */
+const servingIn = ({ containers, initContainers = [] }: ReturnType<typeof podOf>) =>
+  [...initContainers, ...containers].find((one) => 'readinessProbe' in one)!;
 
 describe('install: deploy/', () => {
   test.each([...deployFiles()])('%s -> as generated; run node scripts/generate-manifests.ts', (path, text) => {
@@ -80,9 +83,9 @@ describe('install: least privilege', () => {
     }
     expect([hostNetwork, securityContext.runAsNonRoot === true]).toEqual([isProxy || name === 'envoy', !isProxy]);
     expect(securityContext.sysctls !== undefined).toBe(name === 'dns' || name === 'authority');
-    expect(containers[0]).toMatchObject({ readinessProbe: {} });
+    expect(servingIn(podOf(objects))).toMatchObject({ readinessProbe: {} });
     // An Envoy goes on without its discovery server.
-    expect(containers[0]!.livenessProbe !== undefined).toBe(!['envoy', 'ingress', 'gateway'].includes(name));
+    expect(servingIn(podOf(objects)).livenessProbe !== undefined).toBe(!['envoy', 'ingress', 'gateway'].includes(name));
   });
 
   test('the heap -> three quarters of the limit in every container of ours', () => {
@@ -103,7 +106,7 @@ describe('install: least privilege', () => {
 
   test('probes -> a part that starts is looked at every second, and one that is ready is in service soon', () => {
     for (const [name, objects] of parts) {
-      const [container] = podOf(objects).containers;
+      const container = servingIn(podOf(objects));
       const isEnvoy = ['envoy', 'ingress', 'gateway'].includes(name);
       expect([name, container]).toMatchObject([name, { readinessProbe: { periodSeconds: 2, failureThreshold: 5 } }]);
       if (!isEnvoy) expect([name, container]).toMatchObject([name, { startupProbe: { periodSeconds: 1 } }]);
@@ -221,8 +224,9 @@ describe('install: least privilege', () => {
     (name, role) => {
       const pod = podOf(new Map(parts).get(name)!);
       expect(pod.securityContext).toMatchObject({ runAsUser: 1337 });
-      expect(pod.initContainers?.map(({ args }) => args.slice(0, 4))).toEqual([['xds', 'bootstrap', '--role', role]]);
-      expect(pod.containers.map(({ image, args }) => [image, args[0]])).toEqual([
+      const [first, ...others] = [...(pod.initContainers ?? []), ...pod.containers];
+      expect(first!.args.slice(0, 4)).toEqual(['xds', 'bootstrap', '--role', role]);
+      expect(others.map(({ image, args }) => [image, args[0]])).toEqual([
         [defaultValues.envoyImage, '-c'],
         [imageOf(defaultValues.image), 'xds'],
       ]);
@@ -247,11 +251,26 @@ describe('install: least privilege', () => {
         volumeMounts.some((mount) => tokens.some((volume) => volume.name === mount.name)),
       );
       expect(seeing.map((one) => one.args[1])).toEqual(['bootstrap']);
-      const state = pod.containers[0]!.volumeMounts!.find((mount) => mount.name === 'state');
+      const state = servingIn(pod).volumeMounts!.find((mount) => mount.name === 'state');
       expect(state).toMatchObject({ readOnly: true });
       expect(pod.volumes.some((volume) => 'secret' in volume)).toBe(false);
     },
   );
+
+  test('a gateway that is told to end -> ours, which drains it, ends first; its Envoy is a sidecar and has the time', () => {
+    const gateway = { ...defaultValues.gateway, drainSeconds: 45 };
+    const pod = podOf(objectsByPart({ ...defaultValues, gateway }).get('gateway')!) as ReturnType<typeof podOf> & {
+      readonly terminationGracePeriodSeconds: number;
+    };
+    expect(pod.containers.map(({ args }) => args.join(' '))).toEqual([
+      'xds renew --drain 45 --directory /var/lib/portolan/proxy',
+    ]);
+    expect(pod.initContainers?.map((one) => (one as { restartPolicy?: string }).restartPolicy)).toEqual([
+      undefined,
+      'Always',
+    ]);
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(300);
+  });
 
   test('keys of authorities -> no part but xds may read that of xds', () => {
     const readers = parts.filter(([, objects]) =>

@@ -4,6 +4,7 @@
 import {
   cpuPattern,
   defaultValues,
+  drainSecondsMax,
   lameduckMax,
   listenAddresses,
   logLevels,
@@ -33,6 +34,7 @@ const special: Readonly<Record<string, Schema>> = {
   'dns.workload': { enum: workloadKinds },
   'dns.clusterId': { type: numberOrText, pattern: `^(${label}(\\.${label})?)?$`, maxLength: 63 },
   'dns.lameduck': { type: 'integer', minimum: 0, maximum: lameduckMax },
+  'gateway.drainSeconds': { type: 'integer', minimum: 0, maximum: drainSecondsMax },
   imagePullPolicy: { enum: pullPolicies },
   'dns.stubServiceType': { enum: serviceTypes },
 };

@@ -66,7 +66,11 @@ const ofParts: Readonly<Record<PartName, Readonly<Record<string, string>> & { re
   xds: { about: 'Discovery server of Envoys and proxyless gRPC.' },
   ingress: { about: 'The Envoy that takes connections of peers.' },
   envoy: { about: 'The Envoy of each node, for external services and services of peers.' },
-  gateway: { about: 'The Envoy that takes connections of clusters in other networks.' },
+  gateway: {
+    about: 'The Envoy that takes connections of clusters in other networks.',
+    drainSeconds:
+      'Seconds that a gateway waits at most for open connections after it was told to end; those that are left end then.',
+  },
   dashboard: {
     about: 'Web page of the clusterset.',
     tlsSecret: 'A Secret with tls.crt and tls.key.',

@@ -100,7 +100,12 @@ export interface Values {
   /** The Envoy of each node, for external services and services of peers. */
   readonly envoy: PartValues;
   /** The Envoy that takes connections of clusters in other networks. */
-  readonly gateway: PartValues & { readonly replicas: number; readonly serviceType: string };
+  readonly gateway: PartValues & {
+    readonly replicas: number;
+    readonly serviceType: string;
+    /** Seconds that a gateway waits at most for its connections after it was told to end. */
+    readonly drainSeconds: number;
+  };
   readonly dashboard: PartValues & {
     /** A Secret with `tls.crt` and `tls.key`. */
     readonly tlsSecret: string;
@@ -172,7 +177,15 @@ export const defaultValues: Values = {
   xds: { enabled: false, replicas: 2, cpu: '100m', memory: '256Mi', ...pod },
   ingress: { enabled: false, replicas: 2, cpu: '100m', memory: '128Mi', serviceType: 'LoadBalancer', ...pod },
   envoy: { enabled: false, cpu: '100m', memory: '128Mi', ...pod },
-  gateway: { enabled: false, replicas: 2, cpu: '100m', memory: '256Mi', serviceType: 'LoadBalancer', ...pod },
+  gateway: {
+    enabled: false,
+    replicas: 2,
+    cpu: '100m',
+    memory: '256Mi',
+    serviceType: 'LoadBalancer',
+    drainSeconds: 30,
+    ...pod,
+  },
   dashboard: { enabled: false, cpu: '50m', memory: '192Mi', tlsSecret: 'portolan-dashboard-tls', host: '', ...pod },
 };
 
@@ -206,6 +219,9 @@ export function valueProblems(values: Values): string[] {
       problems.push(`dns.clients: ${JSON.stringify(range)} is no address or range such as 10.0.0.0/8`);
   if (!(Number.isInteger(dns.lameduck) && dns.lameduck >= 0 && dns.lameduck <= lameduckMax))
     problems.push(`dns.lameduck: ${dns.lameduck} is no number of seconds from 0 to ${lameduckMax}`);
+  const { drainSeconds } = values.gateway;
+  if (!(Number.isInteger(drainSeconds) && drainSeconds >= 0 && drainSeconds <= drainSecondsMax))
+    problems.push(`gateway.drainSeconds: ${drainSeconds} is no number of seconds from 0 to ${drainSecondsMax}`);
   if (dns.enabled && dns.clusterIP !== '' && parseIp(dns.clusterIP) === undefined)
     problems.push(`dns.clusterIP: ${dns.clusterIP} is no IP address`);
   if (dns.enabled) oneOf('dns.stubServiceType', dns.stubServiceType, serviceTypes);
@@ -236,6 +252,7 @@ function partProblems(name: PartName, part: PartValues & { readonly replicas?: n
 
 /** With five seconds for open queries, below the 30 s that Kubernetes gives a Pod to end. */
 export const lameduckMax = 20;
+export const drainSecondsMax = 300;
 
 export const cpuPattern = /^\d+(m|\.\d+)?$/;
 export const memoryPattern = /^\d+(Mi|Gi)$/;

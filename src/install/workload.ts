@@ -245,7 +245,10 @@ function probesOf({ isWithoutAdmin, ports }: Part): object {
 }
 
 function serviceOf(part: Part, { clusterIP = '', type }: NonNullable<Part['service']>): Manifest {
-  const ports = part.ports.map(({ name, port, protocol }) => ({ name, port, targetPort: name, protocol }));
+  // By number: not every Kubernetes finds a named port of a sidecar.
+  const ports = part.ports.map(({ name, port, protocol }) => {
+    return { name, port, targetPort: part.envoyRole === 'gateway' ? port : name, protocol };
+  });
   return manifest(
     serviceType,
     { ...nameOf(part), labels: labelsOf(part) },

@@ -149,6 +149,7 @@ gateway:
   cpu: 100m
   memory: 256Mi
   serviceType: LoadBalancer
+  drainSeconds: 30
   cpuLimit: ""
   nodeSelector: {}
   affinity: {}

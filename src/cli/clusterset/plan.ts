@@ -6,14 +6,17 @@ import { inParallel } from '../../base/in-parallel.ts';
 import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
 import type { ClusterFacts } from '../../clusterset/explain/foresee.ts';
 import { conditionIn, foreseeChanges, type ServiceForesight } from '../../clusterset/explain/foresight.ts';
+import { olderMembers } from '../../clusterset/explain/older-members.ts';
 import { byKey, fewKeysMax, homeFacts, listAll, readSetState } from '../../clusterset/explain/set-state.ts';
 import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import { exportedReasons } from '../../clusterset/rules/export-conditions.ts';
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
+import type { PairReach } from '../../clusterset/rules/networks/pairs.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { exitCodes, notFoundError } from '../exit-codes.ts';
+import { readPairs } from '../pairs.ts';
 import { formatCount, formatOutput, formatTable, type OutputFormat, outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
@@ -66,6 +69,8 @@ export interface ExportPlan {
   /** Keys of the file's Services that are not exported and would not be. */
   readonly unexported: readonly string[];
   readonly ignored: readonly string[];
+  /** How this cluster reaches the others; none where all share one network. */
+  readonly pairs: readonly PairReach[];
   readonly exitCode: number;
 }
 
@@ -92,6 +97,7 @@ export async function planExports(deps: Pick<ClusterSetDeps, 'world'>, request: 
     exports,
     unexported: [...objects.services.keys()].filter((key) => !looked.has(key)),
     ignored: objects.ignored,
+    pairs: await readPairs(home, { self: membership.clusterId, clock: deps.world.clock, older: olderMembers(state) }),
     exitCode: worstFirst.find((code) => exports.some((one) => exitCodeOf(one) === code)) ?? planExit.fine,
   };
 }
@@ -154,7 +160,8 @@ function formatPlan(plan: ExportPlan, format: OutputFormat): readonly string[] {
 }
 
 function planText(plan: ExportPlan): string[] {
-  const lines = plan.exports.flatMap((one) => [...formatForesight(one), '']);
+  const ways = new Map(plan.pairs.map(({ cluster, text }) => [cluster, text]));
+  const lines = plan.exports.flatMap((one) => [...formatForesight(one), ...waysOf(one, ways), '']);
   for (const key of plan.unexported) lines.push(`not exported, so no other cluster would notice: Service ${key}`);
   for (const one of plan.ignored) lines.push(`not looked at: ${one}`);
   const count = (code: number) => plan.exports.filter((one) => exitCodeOf(one) === code).length;
@@ -163,6 +170,14 @@ function planText(plan: ExportPlan): string[] {
       `${count(planExit.fine)} fine, ${count(planExit.conflict)} in conflict, ${count(planExit.notExported)} not exported; nothing was changed`,
   );
   return lines;
+}
+
+/** By which way connections from here would go; nothing where all clusters share one network. */
+function waysOf({ clusters }: ServiceForesight, ways: ReadonlyMap<string, string>): string[] {
+  return clusters.flatMap((cluster) => {
+    const way = ways.get(cluster);
+    return way === undefined ? [] : [`  from here, ${cluster} is reached ${way}`];
+  });
 }
 
 function formatForesight(one: ServiceForesight): string[] {

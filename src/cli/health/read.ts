@@ -5,6 +5,7 @@ import { type AddressClaim, addressClaimType } from '../../addresses/address-cla
 import { version } from '../../base/version.ts';
 import { sleep, type World } from '../../base/world.ts';
 import { findMembership, greetBroker, withBroker } from '../../clusterset/explain/consult.ts';
+import { olderMembers } from '../../clusterset/explain/older-members.ts';
 import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
 import { listAll, readSetState } from '../../clusterset/explain/set-state.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
@@ -42,6 +43,7 @@ import { type Peer, peerType } from '../../peering/kinds/peer.ts';
 import { type PeerExport, peerExportType } from '../../peering/kinds/peer-export.ts';
 import { endingIn } from '../../xds/identity/ending-certificates.ts';
 import { describeError } from '../exit-codes.ts';
+import { type PairsRequest, readPairs } from '../pairs.ts';
 import { readParts } from '../parts.ts';
 import { secretsNamespaceOf } from '../peer/add.ts';
 import { ownCertificateSecret } from '../peer/show.ts';
@@ -117,6 +119,7 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
       ownVersion: version,
       server: access.server,
       ...{ health, membership, broker, parts, certificates },
+      pairs: await read('ways to other clusters', () => readPairs(client, pairsRequest(world, member, broker))),
       federations: awayOf(broker) ?? (await read('federations', () => readFederations(world, client, member))),
       ...{ exports, imports, policies, services, slices, claims, peers, peerExports },
       external: await list(meshExternalServiceType, systemNamespace),
@@ -124,6 +127,12 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
       forbidden,
     };
   }
+}
+
+function pairsRequest(world: World, member: MembershipRecord | undefined, broker: Read<BrokerFacts>): PairsRequest {
+  const request = { self: member?.clusterId ?? '', clock: world.clock };
+  const isKnown = 'value' in broker && broker.value.kind === 'answers';
+  return isKnown ? { ...request, older: olderMembers(broker.value.set.state) } : request;
 }
 
 /** A broker that did not answer is not asked a second time. */
@@ -166,6 +175,7 @@ function unreachable({ world, access }: ReadRequest, why: string): ClusterFacts 
     ...{ membership: unread, broker: unread, parts: unread, certificates: unread, federations: unread },
     ...{ exports: unread, imports: unread, policies: unread, services: unread, slices: unread, claims: unread },
     ...{ peers: unread, peerExports: unread, external: unread, asked: unread, resolvers: unread, connections: unread },
+    pairs: unread,
     forbidden: [],
   };
 }

@@ -3,6 +3,7 @@
 
 import { clusterStatus } from '../../clusterset/explain/cluster-status.ts';
 import { foresee } from '../../clusterset/explain/foresee.ts';
+import { olderMembers } from '../../clusterset/explain/older-members.ts';
 import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
 import { serviceStatus } from '../../clusterset/explain/service-status.ts';
 import { brokerFacts, byKey, listAll, type MemberState, readSetState } from '../../clusterset/explain/set-state.ts';
@@ -18,6 +19,7 @@ import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { readPairs } from '../pairs.ts';
 import { readParts } from '../parts.ts';
 import type { ClusterSetDeps } from '../with-home.ts';
 import { clustersOf } from './status-home.ts';
@@ -69,6 +71,7 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
     ),
     notes: setNotes(state),
     parts: await readParts(home, clock),
+    pairs: await readPairs(home, { self: membership.clusterId, clock, older: olderMembers(state) }),
   };
 }
 

@@ -5,8 +5,10 @@ import type { ClusterStatus } from '../../clusterset/explain/cluster-status.ts';
 import type { RefusedRecord } from '../../clusterset/explain/refused-records.ts';
 import type { ServiceStatus } from '../../clusterset/explain/service-status.ts';
 import { describeLease } from '../../clusterset/rules/leases/lease-memory.ts';
+import type { PairReach } from '../../clusterset/rules/networks/pairs.ts';
 import type { PartStatus } from '../../kube/objects/part-status.ts';
 import { formatOutside, type OutsideStatus } from '../outside.ts';
+import { formatPairs } from '../pairs.ts';
 import { formatParts } from '../parts.ts';
 import { formatCount, formatTable } from '../table.ts';
 
@@ -33,6 +35,8 @@ export interface Status {
   readonly notes?: readonly string[];
   /** The parts that report in this cluster's home; undefined if that may not be read. */
   readonly parts: readonly PartStatus[] | undefined;
+  /** How this cluster reaches the others; none where all share one network. */
+  readonly pairs?: readonly PairReach[];
   /** Peers and external services in this cluster's home. */
   readonly outside?: OutsideStatus;
 }
@@ -86,6 +90,7 @@ export function statusText(status: JudgedStatus, { isWide = false } = {}): strin
     ...clusters.flatMap(({ id, network }) =>
       network === undefined ? [] : [`network: cluster ${id} is in ${network}`],
     ),
+    ...formatPairs(status.pairs ?? []),
     ...status.refused.map(({ cluster, service, why }) => `not counted: the record of ${service} by ${cluster} ${why}`),
     ...clusters.flatMap(({ id, problem }) =>
       problem === undefined ? [] : [`cluster ${id} cannot be read: ${problem}`],

@@ -10,6 +10,7 @@ import { defaultValues, partNames, type Values } from '../../install/values.ts';
 import type { KubernetesObject } from '../../kube/objects/object.ts';
 import { takeFlagsFromEnvironment } from '../environment.ts';
 import { addBootstrapCommand } from '../xds/bootstrap.ts';
+import { addDrainGatewayCommand } from '../xds/drain.ts';
 import { addRenewCommand } from '../xds/renew.ts';
 import { addAgentCommand } from './agent.ts';
 import { addApiCommand } from './api.ts';
@@ -38,6 +39,7 @@ async function parsed(
   const xds = addXdsCommand(program, never);
   addBootstrapCommand(xds, never);
   addRenewCommand(xds, never);
+  addDrainGatewayCommand(xds, never);
   addDashboardCommand(program, never, { run: never, token: never });
   let found: [string, Record<string, unknown>] = ['none', {}];
   const record = (command: Command) => {
@@ -57,7 +59,26 @@ async function parsed(
 }
 
 describe('systemd units', () => {
-  test.each(unitFiles())('$name -> a command with flags and variables that exist', async ({ name, text, settings }) => {
+  const isOfGateway = (name: string) => name.startsWith('portolan-gateway');
+
+  test('those of a gateway -> each command of ours with flags that exist; it is drained before it ends', async () => {
+    const units = unitFiles().filter(({ name }) => isOfGateway(name));
+    const lines = units.flatMap(({ text }) => [...text.matchAll(/^(Exec\w+)=\/usr\/bin\/portolan (.+)$/gm)]);
+    const found = await Promise.all(lines.map(async ([, when, line]) => [when, (await parsed(line!.split(' ')))[0]]));
+    expect(found).toEqual([
+      ['ExecStartPre', 'bootstrap'],
+      ['ExecStop', 'drain'],
+      ['ExecStart', 'renew'],
+    ]);
+    const [, admin] = /--admin (\S+)/.exec(lines[0]![2]!)!;
+    expect((await parsed(lines[1]![2]!.split(' ')))[1]).toMatchObject({ admin });
+    expect(units[0]!.text).toMatch(/^ExecStart=\/usr\/bin\/envoy .*--drain-time-s 4$/m);
+    expect(units[1]!.text).toMatch(/^BindsTo=portolan-gateway.service$/m);
+    for (const { text } of units) expect(text).toMatch(/^StateDirectory=portolan-gateway$/m);
+  });
+
+  const own = unitFiles().filter(({ name }) => !isOfGateway(name));
+  test.each(own)('$name -> a command with flags and variables that exist', async ({ name, text, settings }) => {
     const [, line = ''] = /^ExecStart=\/usr\/bin\/portolan (.+)$/m.exec(text) ?? [];
     const [command, flags] = await parsed(line.split(' '), settings);
     const part = name.replace(/^portolan-|\.service$/g, '');

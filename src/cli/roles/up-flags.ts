@@ -1,9 +1,10 @@
 // Turns the flags of `portolan up` into configuration, and names the flag that is wrong.
 
 import type { Host } from '../../base/host.ts';
-import type { HostPort } from '../../base/net/host-port.ts';
+import { formatHostPort, type HostPort, parseHostPort } from '../../base/net/host-port.ts';
 import { parseIp } from '../../base/net/ip.ts';
 import type { JoinToken } from '../../clusterset/membership/join-token.ts';
+import { checkedGateways, networkSpec } from '../clusterset/networks.ts';
 import { usageError } from '../exit-codes.ts';
 import { joinTokenIn, readToken } from '../given-token.ts';
 import { nameserversOf } from './dns-server-flags.ts';
@@ -20,6 +21,9 @@ export interface UpConfig {
   readonly stub: UpStub | undefined;
   readonly proxy: UpProxyMode;
   readonly peering: UpPeering | undefined;
+  readonly network: string | undefined;
+  /** Where other networks reach the gateway that runs here. */
+  readonly gateway: HostPort | undefined;
 }
 
 export interface UpDns {
@@ -51,6 +55,7 @@ export async function upConfig(host: Host, flags: UpFlags): Promise<UpConfig> {
   if (flags.trustDomain === undefined && flags.ingress.length > 0)
     throw usageError('--ingress: needs --trust-domain, which starts peering');
   return {
+    ...networkOf(flags),
     listen,
     advertise,
     token: flags.join === undefined ? undefined : joinTokenIn(await tokenIn(host, flags.join)),
@@ -68,6 +73,17 @@ export async function upConfig(host: Host, flags: UpFlags): Promise<UpConfig> {
             ingress: flags.ingress.map((text) => parseListen(text, '--ingress')),
           },
   };
+}
+
+/** As `portolan xds --gateway-port` has it. */
+const gatewayPort = 15_443;
+
+function networkOf(flags: UpFlags): Pick<UpConfig, 'network' | 'gateway'> {
+  const { network } = networkSpec({ network: flags.network });
+  if (flags.gateway === undefined) return { network, gateway: undefined };
+  const gateway = parseHostPort(flags.gateway, gatewayPort);
+  checkedGateways([gateway === undefined ? flags.gateway : formatHostPort(gateway.host, gateway.port)]);
+  return { network, gateway };
 }
 
 /** A token begins with its version; everything else is the name of a file. */

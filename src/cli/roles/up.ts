@@ -23,6 +23,8 @@ export interface UpFlags extends SnapshotFlags {
   readonly trustDomain?: string;
   readonly peeringListen: string;
   readonly ingress: string[];
+  readonly network?: string;
+  readonly gateway?: string;
   /** True when no path was given. */
   readonly envoy?: string | true;
   /** `none` turns it off. */
@@ -51,6 +53,11 @@ export function addUpCommand(program: Command, run: (flags: UpFlags) => Promise<
     )
     .option('--region <name>', 'region of this cluster')
     .option('--zone <name>', 'zone of this cluster')
+    .option('--network <name>', 'with --join: network of this cluster; other networks reach it through its gateway')
+    .option(
+      '--gateway <address[:port]>',
+      'run a gateway, an Envoy that other networks reach at this IP address (default port: 15443)',
+    )
     .addOption(
       list(
         '--dns-listen <host:port...>',
@@ -87,6 +94,7 @@ all of them, and so does the end of the Envoy. The proxy starts when the cluster
   portolan up
   portolan up --join "$TOKEN" --advertise 10.0.0.7
   portolan up --join token.txt --advertise 10.0.0.7 --region eu --zone eu-1
+  portolan up --join "$TOKEN" --network lab --gateway 203.0.113.7
   portolan up --trust-domain acme.example --advertise peering.acme.example --ingress ingress.acme.example:15443`,
     )
     .action(run);

@@ -1,5 +1,6 @@
 // The facts that `portolan trace` has read along the way of one service, or the reasons why it could not. Pure.
 
+import type { PairReach } from '../../clusterset/rules/networks/pairs.ts';
 import type { Read } from '../../doctor/facts.ts';
 
 /** A step that has happened: when, RFC 3339, and what it left. */
@@ -31,6 +32,8 @@ export interface ImporterFacts {
     readonly resolver: string;
     readonly answer: Read<Mark & { readonly isRight: boolean }>;
   }[];
+  /** How the asking cluster reaches each other one; none where all share one network. */
+  readonly pairs: readonly PairReach[];
   /** Whether connections to it are carried: the condition of the import, and one connection from each proxy. */
   readonly carried: Mark & { readonly isReady: boolean };
   readonly connections: readonly {

@@ -30,6 +30,7 @@ import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type PartName, partLabel, partState } from '../../kube/objects/part-lease.ts';
 import type { Report } from '../../proxy/connectivity/report.ts';
 import { describeError } from '../exit-codes.ts';
+import { readPairs } from '../pairs.ts';
 import type { ExporterFacts, ExporterHome, ImporterFacts, Mark, TraceFacts } from './facts.ts';
 
 export interface TracedHome {
@@ -83,7 +84,7 @@ export async function readTrace({ world, homes, service, from, unread }: TraceRe
     importer:
       importing === undefined
         ? { why: whyNoHome(from, unread) }
-        : await attempt(() => readImporter(importing.client, service, world.clock.wallMs())),
+        : await attempt(() => readImporter(importing.client, { service, from, clock: world.clock })),
   };
 }
 
@@ -155,8 +156,15 @@ function sliceMark(slices: readonly EndpointSlice[]): Mark & { ready: number } {
   return { at: times.sort().at(-1), detail: `${ready} ready`, ready };
 }
 
-async function readImporter(home: Client, service: ServiceKey, nowMs: number): Promise<ImporterFacts> {
+interface ImporterRequest {
+  readonly service: ServiceKey;
+  readonly from: string;
+  readonly clock: World['clock'];
+}
+
+async function readImporter(home: Client, { service, from, clock }: ImporterRequest): Promise<ImporterFacts> {
   const { namespace, name } = service;
+  const nowMs = clock.wallMs();
   const found = await getOrUndefined<ServiceImport>(home, serviceImportType, service);
   const all = await listAll<EndpointSlice>(home, endpointSliceType, {
     namespace,
@@ -172,6 +180,7 @@ async function readImporter(home: Client, service: ServiceKey, nowMs: number): P
       clusters: (found.status?.clusters ?? []).map(({ cluster }) => cluster),
     },
     slices: new Map([...byCluster].map(([cluster, slices]) => [cluster, sliceMark(slices)])),
+    pairs: await readPairs(home, { self: from, clock }),
     answers: found === undefined ? [] : await askResolvers(home, { service, ips, nowMs }),
     carried: {
       at: ready?.lastTransitionTime,

@@ -13,6 +13,7 @@ export interface Step {
     | 'merged'
     | 'import'
     | 'slices'
+    | 'hop'
     | 'answer'
     | 'carried'
     | 'connection';
@@ -103,6 +104,7 @@ function importerSteps(from: string, facts: ImporterFacts, counted: readonly Exp
       const detail = `${slices?.ready} ready, ${record?.ready} at the broker`;
       return isOld ? ({ ...step, state: 'stopped', detail, next: agent } as const) : step;
     }),
+    ...hops(from, facts, counted),
     ...facts.answers.map(({ resolver, answer }) =>
       ofPart('answer', `${from}, ${resolver}`, answer, ({ isRight }) =>
         isRight ? '' : 'portolan dig explains the answer',
@@ -125,6 +127,23 @@ function importerSteps(from: string, facts: ImporterFacts, counted: readonly Exp
       ),
     ),
   ];
+}
+
+/** Between the asking cluster and each exporting one; none where all share one network. */
+function hops(from: string, { pairs }: ImporterFacts, counted: readonly ExporterFacts[]): Step[] {
+  const exporting = new Set(counted.map(({ cluster }) => cluster));
+  return pairs
+    .filter(({ cluster }) => exporting.has(cluster))
+    .map(({ cluster, text, isWell }) => ({
+      ...{
+        step: 'hop',
+        where: `${from}, to ${cluster}`,
+        state: isWell ? 'ok' : 'stopped',
+        at: undefined,
+        detail: text,
+      },
+      next: isWell ? '' : 'portolan doctor explains PTL0905',
+    }));
 }
 
 function ofPart<T extends Mark>(

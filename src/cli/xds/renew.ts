@@ -1,5 +1,6 @@
 // `portolan xds renew`: keeps the certificate of a proxy good, with no other right than that certificate. The key never
-// leaves the machine; the discovery server certifies the public half of a new one.
+// leaves the machine; the discovery server certifies the public half of a new one. Beside a gateway in a Pod it is the
+// process that ends first, so it drains the gateway when it is told to end.
 
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -7,7 +8,7 @@ import { errorText } from '../../base/log.ts';
 import { sleep } from '../../base/world.ts';
 import type { Credentials } from '../../base/x509/certificates.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
-import { serverIn } from '../../xds/identity/bootstrap.ts';
+import { adminIn, serverIn } from '../../xds/identity/bootstrap.ts';
 import {
   bootstrapFile,
   identityFile,
@@ -19,11 +20,13 @@ import {
 } from '../../xds/identity/proxy-files.ts';
 import { usageError } from '../exit-codes.ts';
 import type { CliDeps } from '../with-home.ts';
+import { drainedText, drainGateway, drainMs } from './drain.ts';
 import { requestCertificate } from './server-call.ts';
 
 interface RenewFlags {
   readonly directory: string;
   readonly once?: boolean;
+  readonly drain?: string;
 }
 
 const retryMs = 60_000;
@@ -37,7 +40,27 @@ export function addRenewCommand(xds: Command, deps: CliDeps): void {
     .description('renew the certificate of a proxy whenever two thirds of its life are over')
     .requiredOption('--directory <path>', 'the folder that xds bootstrap --directory has written')
     .option('--once', 'look once, renew if it is due, and end: for a timer of systemd or cron')
-    .action((flags: RenewFlags) => (flags.once ? lookOnce(deps, flags.directory) : keepGood(deps, flags.directory)));
+    .option(
+      '--drain <seconds>',
+      'when told to end, take the gateway of that folder out of use first and wait this long at most for its connections',
+    )
+    .action((flags: RenewFlags) => (flags.once ? lookOnce(deps, flags.directory) : renewUntilTold(deps, flags)));
+}
+
+/** The first process of a container gets no signal that it does not ask for. */
+async function renewUntilTold(deps: CliDeps, { directory, drain }: RenewFlags): Promise<void> {
+  const forMs = drain === undefined ? undefined : drainMs(drain, '--drain');
+  const told = deps.untilTold?.();
+  if (told === undefined) return keepGood(deps, directory);
+  const ending = new AbortController();
+  void keepGood(deps, directory, ending.signal);
+  await told;
+  ending.abort();
+  if (forMs === undefined) return;
+  const path = join(directory, bootstrapFile);
+  const admin = adminIn(await readText(deps, path));
+  if (admin === undefined) throw new Error(`xds renew: ${path} names no admin endpoint`);
+  deps.print(drainedText(await drainGateway(deps.world, { admin, forMs, isAddressShared: true })));
 }
 
 async function lookOnce(deps: CliDeps, directory: string): Promise<void> {
@@ -45,9 +68,9 @@ async function lookOnce(deps: CliDeps, directory: string): Promise<void> {
   deps.print(`next renewal ${formatTime(dueMs)}`);
 }
 
-async function keepGood(deps: CliDeps, directory: string): Promise<void> {
+async function keepGood(deps: CliDeps, directory: string, signal?: AbortSignal): Promise<void> {
   const { world } = deps;
-  for (;;) {
+  while (!signal?.aborted) {
     const waitMs = await renewIfDue(deps, directory).then(
       (dueMs) => Math.min(lookMsMax, Math.max(1, dueMs - world.clock.wallMs())),
       (error: unknown) => {
@@ -55,7 +78,7 @@ async function keepGood(deps: CliDeps, directory: string): Promise<void> {
         return retryMs;
       },
     );
-    await sleep(world.timers, waitMs);
+    await sleep(world.timers, waitMs, signal).catch(() => {});
   }
 }
 

@@ -190,6 +190,7 @@ export function createAgent(options: AgentOptions): Agent {
     brokerAwaySinceMs: () => brokerAwaySinceMs,
     networks: () => networks.current,
     unreachedFrom: () => carriers.unreachedFrom,
+    gatewayChecks: () => carriers.gatewayChecks,
     verdict: (clusterId) => lease.verdict(clusterId),
   };
   const allocator = createAllocator({ home, world, log, claims: copies.claims, holdMs: () => policy.current.holdMs });

@@ -63,6 +63,7 @@ function reachConditions(
   const { clusters } = merge;
   const ports = merge.ports.filter(({ isExposed }) => isExposed);
   const [networks, unreachedFrom] = [context.networks(), context.unreachedFrom()];
+  const gatewayChecks = context.gatewayChecks();
   const otherAddress = new Set(
     records
       .filter(({ record }) => hasOtherAddress(object.spec.ips, record.spec.clusterSetIPs))
@@ -70,7 +71,7 @@ function reachConditions(
   );
   const excluded = excludedBy(object);
   const endpoints = new Map(records.map(({ cluster, record }) => [cluster, record.spec.readyEndpoints ?? 0]));
-  const more = { otherAddress, excluded, endpoints, unreachedFrom };
+  const more = { otherAddress, excluded, endpoints, unreachedFrom, gatewayChecks };
   const found = clustersReached({ networks, clusters, ports, source, ...more });
   if (found !== undefined) return [found];
   if (conditionOf(object.status?.conditions, reachCondition) === undefined) return [];

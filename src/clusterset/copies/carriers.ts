@@ -1,8 +1,7 @@
 // The data planes of this cluster: whether a node proxy whose Lease was renewed lately carries connections to clusterset
-// IPs, and whether the cluster IPs of Services are routed here. An unknown value is undefined and no condition is derived
-// from it.
+// IPs, whether the cluster IPs of Services are routed here, and how gateways of other networks answered. An unknown value is
+// undefined and no condition is derived from it.
 
-import { compareText } from '../../base/compare-text.ts';
 import { isSameJson } from '../../base/json.ts';
 import type { Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
@@ -11,12 +10,14 @@ import { isEmbedded } from '../../kube/client/discovery.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
-import { partAnnotations, partLabel, partRenewMs, partState } from '../../kube/objects/part-lease.ts';
+import { partLabel, partRenewMs, partState } from '../../kube/objects/part-lease.ts';
 import {
   type CountsByCluster,
   connectionsAnnotation,
   readConnections,
 } from '../../kube/objects/reports/connections.ts';
+import { gatewayChecks } from '../../kube/objects/reports/gateway-checks.ts';
+import { unreachedIn } from '../../kube/objects/reports/unreached.ts';
 
 export interface CarriersOptions {
   readonly home: Client;
@@ -25,7 +26,7 @@ export interface CarriersOptions {
   readonly systemNamespace: string;
   /** For how long the home has answered this agent without a failure. */
   readonly homeAnswersForMs: () => number;
-  /** Called when `hasProxy`, `routesServices` or `unreachedFrom` has changed. */
+  /** Called when one of the values below has changed. */
   readonly onChange: () => void;
 }
 
@@ -42,13 +43,14 @@ export class Carriers {
   #hasProxy: boolean | undefined;
   #routesServices: boolean | undefined;
   #unreachedFrom: ReadonlyMap<string, readonly string[]> = new Map();
+  #gateways: ReadonlyMap<string, string> = new Map();
   #retry: Timer | undefined;
   #isStopped = false;
 
   constructor(options: CarriersOptions) {
     this.#options = options;
     const { home: client, world, log, systemNamespace: namespace } = options;
-    const labelSelector = `${partLabel}=proxy`;
+    const labelSelector = `${partLabel} in (proxy,xds)`;
     this.#leases = createInformer<Lease>({ client, world, log, type: leaseType, namespace, labelSelector });
     this.#leases.on(() => this.look());
   }
@@ -94,17 +96,28 @@ export class Carriers {
     });
   }
 
+  /** Why no gateway of a cluster takes connections of this one, by cluster; empty where one does. */
+  get gatewayChecks(): ReadonlyMap<string, string> {
+    return this.#gateways;
+  }
+
   /** A proxy that falls silent changes nothing by itself: to be called now and then. */
   look(): void {
     if (!this.#leases.hasSynced) return;
     const nowMs = this.#options.world.clock.wallMs();
-    const living = [...this.#leases.values()].filter((lease) => partState(lease, nowMs).kind === 'reported');
+    const gateways = gatewayChecks(this.#leases.values(), nowMs);
+    const isSameGateways = isSameJson([...gateways], [...this.#gateways]);
+    this.#gateways = gateways;
+    const living = [...this.#leases.values()].filter(
+      (lease) => lease.metadata.labels?.[partLabel] === 'proxy' && partState(lease, nowMs).kind === 'reported',
+    );
     const hasProxy = living.length > 0;
     const unreachedFrom = unreachedIn(living);
-    const isSame = isSameJson([...unreachedFrom], [...this.#unreachedFrom]);
+    const isSame = isSameGateways && isSameJson([...unreachedFrom], [...this.#unreachedFrom]);
     if (hasProxy === this.#hasProxy && isSame) return;
     // While the home was away no proxy could renew: each has time to do so.
-    if (!hasProxy && this.#hasProxy && this.#options.homeAnswersForMs() < renewalMsMax) return;
+    if (!hasProxy && this.#hasProxy && this.#options.homeAnswersForMs() < renewalMsMax)
+      return isSameGateways ? undefined : this.#options.onChange();
     this.#hasProxy = hasProxy;
     this.#unreachedFrom = unreachedFrom;
     this.#options.onChange();
@@ -121,17 +134,6 @@ export class Carriers {
     }
     if (this.#routesServices !== undefined) this.#options.onChange();
   }
-}
-
-/** In an order that the informer does not change. */
-function unreachedIn(leases: readonly Lease[]): Map<string, string[]> {
-  const nodes = new Map<string, string[]>();
-  for (const { metadata } of leases) {
-    const node = metadata.annotations?.[partAnnotations.node] || metadata.name;
-    for (const cluster of (metadata.annotations?.[partAnnotations.unreached] ?? '').split(',').filter(Boolean))
-      nodes.set(cluster, [...(nodes.get(cluster) ?? []), node].sort());
-  }
-  return new Map([...nodes].sort(([a], [b]) => compareText(a, b)));
 }
 
 const askAgainMs = 1_000;

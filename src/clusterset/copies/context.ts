@@ -57,5 +57,7 @@ export interface AgentContext {
   readonly networks: () => SetNetworks;
   /** Nodes that have reported that they cannot reach a cluster of another network, by cluster. */
   readonly unreachedFrom: () => ReadonlyMap<string, readonly string[]>;
+  /** Why no gateway of a cluster takes connections of this one; empty where one does. */
+  readonly gatewayChecks: () => ReadonlyMap<string, string>;
   readonly verdict: (clusterId: string) => LeaseVerdict;
 }

@@ -6,7 +6,7 @@ import { describeLease } from '../../clusterset/rules/leases/lease-memory.ts';
 import { partStatuses } from '../../kube/objects/part-status.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
 import type { ClusterRow, PartRow, Standing } from '../wire/rows.ts';
-import { homeOf, idOf, type Landscape, setStateOf } from './landscape.ts';
+import { homeOf, idOf, type Landscape, pairsOf, setStateOf } from './landscape.ts';
 
 export function clusterRows(landscape: Landscape): ClusterRow[] {
   const state = setStateOf(landscape, {});
@@ -35,6 +35,7 @@ function memberRow(landscape: Landscape, state: SetState, member: MemberState): 
     isDraining: status.draining === 'all',
     ...partsIn(home, nowMs),
     exportsTo: targetsOf(member, state),
+    ...(home === undefined ? {} : reachesOf(home, state, nowMs)),
   };
 }
 
@@ -50,6 +51,12 @@ function judge(
   const row = home?.row();
   if (row?.state === 'lost') return { standing: 'failed', says: `its home does not answer: ${row.why}` };
   return { standing: 'ok', says: 'alive' };
+}
+
+/** Nothing where all clusters share one network. */
+function reachesOf(home: HomeWatch, state: SetState, nowMs: number): Pick<ClusterRow, 'reaches'> {
+  const reaches = pairsOf(home, state, nowMs);
+  return reaches.length === 0 ? {} : { reaches };
 }
 
 /** The clusters that its exports reach, with the services of all members counted. */

@@ -8,7 +8,7 @@ import type { KubernetesObject } from '../../kube/objects/object.ts';
 import { partStatuses } from '../../kube/objects/part-status.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
 import type { KindCopy } from '../homes/kind-copy.ts';
-import { idOf, type Landscape, setStateOf } from './landscape.ts';
+import { idOf, type Landscape, pairsOf, setStateOf } from './landscape.ts';
 
 const commandOnly = 'only portolan doctor checks this';
 
@@ -55,7 +55,15 @@ export function doctorFacts(
     asked: unread,
     resolvers: unread,
     connections: unread,
+    pairs: state === 'lost' ? { why: `the home does not answer: ${why}` } : pairsAt(landscape, watch),
   };
+}
+
+/** Without a broker among the homes, the networks are not known. */
+function pairsAt(landscape: Landscape, watch: HomeWatch): ClusterFacts['pairs'] {
+  if (watch.member === undefined || watch.clusterId === '') return { value: [] };
+  const state = setStateOf(landscape, { viewpoint: watch, keys: [] });
+  return state === undefined ? { why: commandOnly } : { value: pairsOf(watch, state, landscape.nowMs) };
 }
 
 function readCopy<T extends KubernetesObject>(copy: KindCopy<T>): Read<readonly T[]> {

@@ -1,15 +1,22 @@
 // All homes of one bearer together, and the clusterset as they show it: the state that foresight, explain and doctor work
 // on, made of copies instead of requests. Pure but for the copies it reads.
 
+import { olderMembers } from '../../clusterset/explain/older-members.ts';
 import type { MemberState, SetState } from '../../clusterset/explain/set-state.ts';
 import type { ClusterSet } from '../../clusterset/kinds/cluster-set.ts';
 import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
 import { readMemberRecord } from '../../clusterset/membership/member-record.ts';
 import { verdictsName } from '../../clusterset/membership/membership.ts';
 import { memberLeaseName, memberRecordName } from '../../clusterset/rules/broker-layout.ts';
+import { refusal } from '../../clusterset/rules/endpoint-address.ts';
 import { type LeaseMemory, parseLeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
+import { type PairReach, pairsFrom } from '../../clusterset/rules/networks/pairs.ts';
+import { networksOf } from '../../clusterset/rules/networks/reach.ts';
 import { readSetPolicy, type SetPolicy } from '../../clusterset/rules/set-policy.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
+import { partState } from '../../kube/objects/part-lease.ts';
+import { gatewayChecks } from '../../kube/objects/reports/gateway-checks.ts';
+import { unreachedIn } from '../../kube/objects/reports/unreached.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
 import { byService, keyOfRecord } from '../homes/kinds.ts';
 
@@ -109,6 +116,23 @@ function memoryOf(
 ): LeaseMemory | undefined {
   const memories = judges.flatMap(({ of }) => of.get(id) ?? []);
   return memories.find(({ verdict }) => verdict === 'stale') ?? memories[0];
+}
+
+/** How this cluster reaches the others; none where all share one network. */
+export function pairsOf(watch: HomeWatch, state: SetState, nowMs: number): PairReach[] {
+  const leases = watch.member?.leases.values() ?? [];
+  const { virtualRanges } = state.policy;
+  return pairsFrom({
+    self: idOf(watch),
+    clusters: state.members.map(({ id }) => id),
+    networks: networksOf({
+      ...{ members: state.members.map(({ cluster }) => cluster), self: idOf(watch), ports: new Map() },
+      refusal: (address, allowedRanges) => refusal(address, { virtualRanges, allowedRanges }),
+    }),
+    gatewayChecks: gatewayChecks(leases, nowMs),
+    unreachedFrom: unreachedIn(leases.filter((lease) => partState(lease, nowMs).kind === 'reported')),
+    older: olderMembers(state),
+  });
 }
 
 /** By cluster id. */

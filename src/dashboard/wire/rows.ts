@@ -40,6 +40,15 @@ export interface ClusterRow {
   readonly parts: readonly PartRow[];
   /** Ids of clusters that import something of it. */
   readonly exportsTo: readonly string[];
+  /** How it reaches the others; absent where all share one network, or where its home is not shown. */
+  readonly reaches?: readonly ReachRow[];
+}
+
+export interface ReachRow {
+  readonly cluster: string;
+  readonly way: 'directly' | 'gateway' | 'none';
+  readonly text: string;
+  readonly isWell: boolean;
 }
 
 export interface PartRow {

@@ -18,6 +18,14 @@ export const trafficChecks: Checks = {
   PTL0902: (facts) => silentParts(facts, ['proxy', 'xds']),
   PTL0903: notCarried,
   PTL0904: externalNotReady,
+  PTL0905: ({ pairs }) =>
+    need(pairs)
+      .filter(({ isWell }) => !isWell)
+      .map(({ cluster, text, way }) => ({
+        subject: `cluster ${cluster}`,
+        message: `it is reached ${text}`,
+        ...(way === 'gateway' ? { severity: 'warning' as const } : {}),
+      })),
 };
 
 /** A reason other than Ready beside status True: it works in another way than the policy asks for. */

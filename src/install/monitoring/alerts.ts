@@ -183,7 +183,7 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'PortolanCertificateOverdue',
-    expression: `portolan_certificate_expiry_timestamp_seconds{certificate!~"home-authority|xds-proxy"} - time() < ${7 * day}`,
+    expression: `portolan_certificate_expiry_timestamp_seconds{certificate!~"home-authority|xds-proxy|gateway"} - time() < ${7 * day}`,
     holds: '1h',
     severity: 'warning',
     summary: 'certificate {{ $labels.certificate }} of {{ $labels.instance }} ends in {{ $value | humanizeDuration }}',
@@ -204,6 +204,31 @@ export const alerts: readonly Alert[] = [
     effect: 'When a certificate ends, its proxy loses the discovery server and keeps its last configuration.',
     steps: ['Check the renewal (`portolan xds renew`) on the machines that `portolan xds status` names.'],
     code: 'PTL0703',
+  },
+  {
+    name: 'PortolanGatewayUnreachable',
+    expression: 'max by (instance, remote) (portolan_gateway_reachable) == 0',
+    holds: '2m',
+    severity: 'critical',
+    summary: 'no gateway of cluster {{ $labels.remote }} takes connections of {{ $labels.instance }}',
+    effect:
+      'Services of that cluster are not reached from this one; other clusters that export them take the connections.',
+    steps: [
+      'Read the reason: `portolan doctor` or `portolan status` in this cluster.',
+      'Check that the gateway runs, and that the firewall lets the nodes of this cluster reach its port.',
+      'If it refuses this cluster: check that both clusters reach the broker, so that each has the root of the other.',
+    ],
+    code: 'PTL0905',
+  },
+  {
+    name: 'PortolanGatewayCertificateOverdue',
+    // It lives for 24 hours and is renewed after 16.
+    expression: `portolan_certificate_expiry_timestamp_seconds{certificate="gateway"} - time() < ${day / 6}`,
+    holds: '15m',
+    severity: 'warning',
+    summary: 'the certificate of the gateway, made by {{ $labels.instance }}, ends in {{ $value | humanizeDuration }}',
+    effect: 'After its end other clusters make no new connections to the gateway.',
+    steps: ['Read the log of portolan xds: it renews the certificate by itself, and logs why it could not.'],
   },
   {
     name: 'PortolanTokenEnds',

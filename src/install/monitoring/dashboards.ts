@@ -143,6 +143,11 @@ const parts: Dashboard = {
         ['{{instance}} refused resources', 'portolan_xds_refused_resources'],
       ],
     },
+    {
+      title: 'Gateways of other networks reached',
+      unit: 'short',
+      queries: [['{{remote}} {{gateway}}', 'max by (remote, gateway) (portolan_gateway_reachable)']],
+    },
     { title: 'Peers connected', unit: 'short', queries: [['{{peer}} {{side}}', 'portolan_peering_connected']] },
     { title: 'Services behind', unit: 'short', queries: [['{{peer}} {{side}}', 'portolan_peering_lag_services']] },
     {

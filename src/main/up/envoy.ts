@@ -1,15 +1,18 @@
-// The Envoy that `portolan up --envoy` and the demo run beside a home: the discovery server, the Envoy's first
-// configuration, and its process.
+// The Envoy that `portolan up` and the demo run beside a home: the discovery server, the Envoy's first configuration, and its
+// process. A gateway is drained before it is stopped.
 
 import { spawn } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 import { errorText, type Log } from '../../base/log.ts';
+import { parseHostPort } from '../../base/net/host-port.ts';
 import { Parts } from '../../base/parts.ts';
 import { createSystemLookUp } from '../../base/real/look-up.ts';
+import { probeMutualTls } from '../../base/real/prober-mutual-tls.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { sleep, type Timer, type World } from '../../base/world.ts';
 import type { Credentials } from '../../base/x509/certificates.ts';
+import { drainGateway } from '../../cli/xds/drain.ts';
 import { findClusterId } from '../../clusterset/explain/cluster-id.ts';
 import type { Plugins } from '../../external/plugins/plugin.ts';
 import type { OutboundPorts } from '../../external/rules/redirects.ts';
@@ -38,6 +41,8 @@ export interface UpEnvoyOptions {
   readonly boundTo?: string;
   /** Where an ingress listens. */
   readonly ingressPort?: number;
+  /** Where a gateway listens; on all addresses if none is given. */
+  readonly gateway?: { readonly port: number; readonly address: string | undefined };
   /** Where connections to external services arrive. */
   readonly outbound?: OutboundPorts;
   /** Plugins of external services; the built-in ones when absent. */
@@ -71,14 +76,19 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
     listen: { host: loopback, port: 0 },
     hosts: [],
     // For gRPC clients of this machine.
-    ...(options.role === 'ingress' ? {} : { socket: { path: join(directory, 'xds.sock'), mode: 0o660 } }),
+    ...(options.role === 'ingress' || options.role === 'gateway'
+      ? {}
+      : { socket: { path: join(directory, 'xds.sock'), mode: 0o660 } }),
     ports: {
       virtual: virtualPort,
       ingress: options.ingressPort ?? ingressPort,
+      ...(options.gateway && { gateway: options.gateway.port }),
       ...(options.outbound && { outbound: options.outbound }),
     },
     boundTo: options.boundTo,
+    gatewayAddress: options.gateway?.address,
     lookUp: createSystemLookUp(),
+    probeGateway: probeMutualTls,
     own: { ranges: [], hosts: ownAddresses() },
     plugins: options.plugins,
   });
@@ -102,7 +112,9 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
   await world.disk.write(file, Buffer.from(JSON.stringify(bootstrap)), { mode: 0o600 });
   await role.whenSynced();
   const own = argsOfRole[identity.role];
-  const args = ['-c', file, '-l', 'warning', '--concurrency', '1', '--use-dynamic-base-id', ...own];
+  const adminFile = join(directory, 'admin-address');
+  const ofAdmin = ['--admin-address-path', adminFile];
+  const args = ['-c', file, '-l', 'warning', '--concurrency', '1', '--use-dynamic-base-id', ...ofAdmin, ...own];
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
   let ended: string | undefined;
   child.once('error', (error) => (ended = error.message));
@@ -113,8 +125,9 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
     options.onEnded?.(new Error(`${program}: ${ended}; start portolan up again`));
   });
   let isStopping = false;
-  parts.add('envoy', () => {
+  parts.add('envoy', async () => {
     isStopping = true;
+    if (identity.role === 'gateway' && ended === undefined) await drain(options, adminFile);
     child.kill('SIGTERM');
   });
   return {
@@ -128,6 +141,25 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
     },
     stop: () => parts.stop(),
   };
+}
+
+/** Connections that are open for longer end with it. */
+const drainForMs = 15_000;
+
+async function drain({ world, log }: UpEnvoyOptions, adminFile: string): Promise<void> {
+  try {
+    const written = await world.disk.read(adminFile);
+    const admin = parseHostPort(
+      Buffer.from(written ?? [])
+        .toString('utf8')
+        .trim(),
+    );
+    if (admin === undefined) return;
+    const open = await drainGateway(world, { admin, forMs: drainForMs, isAddressShared: false });
+    log.info('the gateway is out of use', { open });
+  } catch (error) {
+    log.warn('the gateway was not drained', { error: errorText(error) });
+  }
 }
 
 /** Writes the certificate of the Envoy, and another one whenever two thirds of its life are over. */
@@ -153,8 +185,7 @@ async function keepIdentity(
 
 async function requireOnPath(name: string): Promise<string> {
   const path = await findOnPath(name);
-  if (path === undefined)
-    throw new Error(`--envoy: there is no ${name} on PATH; give its path, --envoy /path/to/envoy`);
+  if (path === undefined) throw new Error(`there is no ${name} on PATH; give its path, --envoy /path/to/envoy`);
   return path;
 }
 

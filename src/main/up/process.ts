@@ -3,13 +3,14 @@
 
 import { join as joinPath, resolve } from 'node:path';
 import type { Log } from '../../base/log.ts';
-import { formatHostPort } from '../../base/net/host-port.ts';
+import { formatHostPort, type HostPort } from '../../base/net/host-port.ts';
 import type { Parts } from '../../base/parts.ts';
 import { createRealHost } from '../../base/real/host.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { createRealWorld } from '../../base/real/world.ts';
 import type { World } from '../../base/world.ts';
 import { join } from '../../cli/clusterset/join.ts';
+import { keepGateways } from '../../cli/clusterset/networks.ts';
 import { findServiceRanges } from '../../cli/clusterset/own-ranges.ts';
 import { isLoopbackHost } from '../../cli/reachable.ts';
 import type { UpFlags } from '../../cli/roles/up.ts';
@@ -99,18 +100,21 @@ async function startAll(hands: Hands, config: UpConfig, flags: UpFlags): Promise
     parts.add('dashboard', () => page.stop());
     say('page', page.link);
   }
-  if (flags.envoy !== undefined)
-    await startEnvoys(hands, client, { program: flags.envoy === true ? '' : flags.envoy, config });
+  const program = typeof flags.envoy === 'string' ? flags.envoy : '';
+  if (flags.envoy !== undefined) await startEnvoys(hands, client, { program, config });
+  if (config.gateway !== undefined) await startGateway(hands, client, { program, at: config.gateway });
   return home;
 }
 
 /** The same command line starts it again: a token that was used is not needed any more. */
-async function joinOnce({ world, host, say }: Hands, home: Client, { token, region, zone }: UpConfig): Promise<void> {
+async function joinOnce({ world, host, say }: Hands, home: Client, config: UpConfig): Promise<void> {
+  const { token, region, zone, network } = config;
   const { clusterId, clusterset } = token!;
   const present = await findMembership(home);
   if (present?.clusterId === clusterId && present.clusterset === clusterset)
     return say('join', `this cluster is ${clusterId} in clusterset ${clusterset} already`);
-  const claims = { region, zone, podRanges: [], serviceRanges: await findServiceRanges(home) };
+  const ofNetwork = network === undefined ? {} : { network };
+  const claims = { region, zone, ...ofNetwork, podRanges: [], serviceRanges: await findServiceRanges(home) };
   const deps = { world, host, print: () => {}, setExitCode: () => {} };
   const request = { home, token: token!, claims, lifetimeMs: membershipMs };
   await join(deps, { ...request, found: { arePods: true, areServices: true } });
@@ -141,6 +145,32 @@ async function startPeering(
   const admin = await startPeeringAdmin({ listen: anyPort, metrics, role });
   parts.add('admin endpoint of peering', () => admin.close());
   say('peering', `${role.advertised}, trust domain ${trustDomain}, admin ${admin.url}`);
+}
+
+/** Its roots and addresses go to the other members through the agent. */
+async function startGateway(
+  { world, log, parts, directory, say, fail }: Hands,
+  home: Client,
+  { program, at }: { readonly program: string; readonly at: HostPort },
+): Promise<void> {
+  const membership = await findMembership(home);
+  if (membership === undefined) throw new Error('--gateway: this cluster is in no clusterset yet; add --join TOKEN');
+  const { startUpEnvoy } = await import('./envoy.ts');
+  const own = joinPath(directory, 'gateway');
+  // Elsewhere a load balancer or another router leads here.
+  const isHere = isLoopbackHost(at.host) || ownAddresses().includes(at.host);
+  const gateway = { port: at.port, address: isHere ? at.host : undefined };
+  const envoy = await startUpEnvoy({
+    ...{ world, log, home, program, gateway, directory: own, role: 'gateway', onEnded: fail },
+  });
+  parts.add('gateway', () => envoy.stop());
+  await envoy.whenConnected();
+  await keepGateways(home, formatHostPort(at.host, at.port));
+  say(
+    'gateway',
+    `${formatHostPort(at.host, at.port)}, configured by ${resolve(own, 'envoy.json')}, admin ${envoy.admin}`,
+  );
+  say('gateway', `used when the admin of the set has accepted it: portolan broker accept ${membership.clusterId}`);
 }
 
 /** One for connections that go out, and one for those of peers that come in where there is an ingress. */

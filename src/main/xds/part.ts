@@ -9,6 +9,7 @@ import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { LookUp } from '../../base/net/followed-names.ts';
 import { Parts } from '../../base/parts.ts';
+import type { ProbeMutualTls } from '../../base/real/prober-mutual-tls.ts';
 import type { World } from '../../base/world.ts';
 import { certificateFacts } from '../../base/x509/certificates.ts';
 import { builtinPlugins } from '../../external/plugins/builtin.ts';
@@ -31,6 +32,7 @@ import {
   type ProgrammedByRole,
   programmedAnnotation,
 } from '../../kube/objects/reports/data-plane.ts';
+import { formatGatewayChecks, gatewaysAnnotation } from '../../kube/objects/reports/gateway-checks.ts';
 import type { OwnGround } from '../../peering/rules/link-config.ts';
 import { anyAddress } from '../../xds/bodies.ts';
 import { gatewayPort } from '../../xds/gateways/names.ts';
@@ -49,6 +51,7 @@ import { Renewal } from '../../xds/server/renewal.ts';
 import { XdsService } from '../../xds/server/service.ts';
 import { type ClustersetSource, startClustersetSource } from '../../xds/sources/clusterset.ts';
 import { startExternalSource } from '../../xds/sources/external.ts';
+import { GatewayChecks } from '../../xds/sources/gateway-checks.ts';
 import { type GatewayTimes, startGatewaysSource } from '../../xds/sources/gateways.ts';
 import { watchSecrets } from '../../xds/sources/home-secrets.ts';
 import { startIngressSource } from '../../xds/sources/ingress.ts';
@@ -96,6 +99,8 @@ export interface XdsRoleOptions {
   readonly own?: Pick<OwnGround, 'ranges' | 'hosts'>;
   /** Plugins of external services; the built-in ones when absent. */
   readonly plugins?: Plugins;
+  /** Tries gateways of other networks; they are not tried if absent. */
+  readonly probeGateway?: ProbeMutualTls;
   /** How long a renewed certificate of a proxy lasts. */
   readonly proxyCertificateMs?: number;
   /** How long refusals of a proxy that is away count. */
@@ -163,6 +168,13 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
     const { lookUp } = options;
     const isBound = options.boundTo !== undefined;
     const peers = startPeersSource({ ...peering, isBound, lookUp, ground: () => ground.current() });
+    const gateways = startGatewaysSource({
+      ...{ ...common, cluster, clusterset, slices, address, times: options.gatewayTimes },
+      ...{ port: options.ports.gateway ?? gatewayPort, gatewayAddress: options.gatewayAddress },
+      secretsNamespace: options.secretsNamespace ?? namespace,
+    });
+    metrics.certificateEnd('gateway', () => gateways.certificateEndMs());
+    metrics.certificateEnd('gateway-authority', () => gateways.rootEndMs());
     const sources: XdsSource[] = [
       clusterset,
       mesh,
@@ -173,11 +185,7 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
         address,
       }),
       startIngressSource({ ...peering, slices, port: options.ports.ingress, address }),
-      startGatewaysSource({
-        ...{ ...common, cluster, clusterset, slices, address, times: options.gatewayTimes },
-        ...{ port: options.ports.gateway ?? gatewayPort, gatewayAddress: options.gatewayAddress },
-        secretsNamespace: options.secretsNamespace ?? namespace,
-      }),
+      gateways,
     ];
     for (const source of sources) parts.add('source', () => source.stop());
     let isSynced = false;
@@ -185,7 +193,16 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
       isSynced = true;
     });
     const port = await listen({ ...options, service, parts, isSynced: () => isSynced });
-    const lease = report({ ...options, service, parts, withheld });
+    const checks =
+      options.probeGateway &&
+      new GatewayChecks({
+        ...{ timers: world.timers, metrics, probe: options.probeGateway, ways: gateways.ways },
+        onChange: () => lease.changed(),
+      });
+    const gatewaysFound = () => checks?.found ?? new Map<string, string>();
+    const lease = report({ ...options, service, parts, withheld, gatewaysFound });
+    void synced.then(() => checks?.start());
+    parts.add('checks of gateways', () => checks?.stop());
     return {
       service,
       lease,
@@ -277,8 +294,15 @@ async function publishRoots(client: Client, namespace: string, certificate: stri
   await apply<ConfigMap>({ client, type: configMapType, present, change, onConflict: 'retry' });
 }
 
+type Reporting = XdsRoleOptions & {
+  service: XdsService;
+  parts: Parts;
+  withheld: WithheldBook;
+  gatewaysFound: () => ReadonlyMap<string, string>;
+};
+
 /** Through the Lease, so that the leading process knows what the proxies of all of them refused. */
-function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; withheld: WithheldBook }): PartLease {
+function report(options: Reporting): PartLease {
   const { world, log, home, namespace, service, parts, withheld } = options;
   const identity = world.random.uuid().slice(0, 8);
   const machine = hostname();
@@ -290,6 +314,7 @@ function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; w
       [complaintsAnnotation]: formatComplaints(own()),
       [endingAnnotation]: formatEnding(service.proxies.ending(world.clock.wallMs())),
       [programmedAnnotation]: formatProgrammed(programmedIn(options)),
+      ...gatewayAnnotations(options.gatewaysFound()),
     }),
   });
   parts.add('lease', () => lease.stop());
@@ -324,6 +349,11 @@ function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; w
   });
   parts.add('leader', () => candidate.stop());
   return lease;
+}
+
+/** Nothing where all clusters share one network. */
+function gatewayAnnotations(found: ReadonlyMap<string, string>): Record<string, string> {
+  return found.size === 0 ? {} : { [gatewaysAnnotation]: formatGatewayChecks(found) };
 }
 
 function programmedIn({ service, boundTo }: { service: XdsService; boundTo?: string }): ProgrammedByRole {

@@ -2,6 +2,7 @@
 
 import { createRealHost } from '../../base/real/host.ts';
 import { createSystemLookUp } from '../../base/real/look-up.ts';
+import { probeMutualTls } from '../../base/real/prober-mutual-tls.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { createRealWorld } from '../../base/real/world.ts';
 import { parseListen, parseMode } from '../../cli/roles/options.ts';
@@ -37,6 +38,7 @@ export async function runXds(flags: XdsFlags): Promise<void> {
       ...(flags.socket === undefined ? {} : { socket: { path: flags.socket, mode } }),
       hosts: flags.host,
       lookUp: createSystemLookUp(),
+      probeGateway: probeMutualTls,
       own: { ranges: flags.ownRange, hosts: [serverHost(access.server), ...ownAddresses()] },
       plugins: await loadPlugins(flags.plugin),
       ports: {

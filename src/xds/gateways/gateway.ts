@@ -85,6 +85,8 @@ function listenerBody(callers: readonly string[], input: GatewayInput): JsonObje
   const map = Object.fromEntries(domains.map((domain) => [domain, takeChain(domain)]));
   return {
     name: 'gateway',
+    // By this `portolan xds drain` tells it from the listeners inside.
+    traffic_direction: 'INBOUND',
     address: listenAddress(address, port),
     listener_filters: [tlsInspector()],
     filter_chains: callers.map((id) => chainOf(id, memberDomain(id, clusterSet))),

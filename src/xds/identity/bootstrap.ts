@@ -163,3 +163,10 @@ export function serverIn(text: string): { readonly address: string; readonly aut
   if (typeof address !== 'string' || typeof authority !== 'string') return undefined;
   return { address: `${isIP(address) === 6 ? `[${address}]` : address}:${String(port)}`, authority };
 }
+
+/** Envoy's own admin endpoint in a written bootstrap. */
+export function adminIn(text: string): { readonly host: string; readonly port: number } | undefined {
+  const address = ['admin', 'address', 'socket_address'];
+  const [host, port] = [valueIn(text, [...address, 'address']), valueIn(text, [...address, 'port_value'])];
+  return typeof host === 'string' && typeof port === 'number' ? { host, port } : undefined;
+}

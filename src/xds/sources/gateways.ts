@@ -3,6 +3,7 @@
 // makes that service anew, and the internal listener that its chains share with a few others.
 
 import type { World } from '../../base/world.ts';
+import { certificateFacts } from '../../base/x509/certificates.ts';
 import {
   type ClusterProperty,
   clusterPropertyType,
@@ -15,7 +16,7 @@ import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 
 import { gatewayResources, shardResource } from '../gateways/gateway.ts';
-import { gatewayIdentity, memberDomain, nodeIdentity, shardOf } from '../gateways/names.ts';
+import { gatewayIdentity, healthPath, memberDomain, nodeIdentity, shardOf } from '../gateways/names.ts';
 import { nearHealthResources } from '../gateways/near-health.ts';
 import { nearSideResources } from '../gateways/near-side.ts';
 import {
@@ -37,6 +38,7 @@ import type { ResourceSet } from '../view/resource-set.ts';
 import { Batch } from './batch.ts';
 import type { ClustersetSource } from './clusterset.ts';
 import { GatewayAuthority } from './gateway-authority.ts';
+import { type GatewayWay, gatewayProbeMs } from './gateway-checks.ts';
 import { isCertificate } from './home-secrets.ts';
 import { MeshCertificates, type MeshCertificatesOptions } from './mesh-certificates.ts';
 import { onServiceSlices, slicesOf } from './own-slices.ts';
@@ -70,10 +72,19 @@ interface ServedPort {
   readonly shard: number;
 }
 
+export interface GatewaysSource extends XdsSource {
+  /** The ways to clusters in other networks, as a node's proxy has them, to try them. */
+  ways(): readonly GatewayWay[];
+  /** When the first of this cluster's own certificates for gateways ends. */
+  certificateEndMs(): number | undefined;
+  /** When its root ends that signs now. */
+  rootEndMs(): number | undefined;
+}
+
 /** Certificates that are due are issued anew this often at least. */
 const renewMsMax = 3_600_000;
 
-export function startGatewaysSource(options: GatewaysSourceOptions): XdsSource {
+export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSource {
   const { client, world, book, cluster, clusterset, slices } = options;
   const log = options.log.with({ source: 'gateways' });
   const exports = createInformer<ServiceExport>({ client, world, log, type: serviceExportType });
@@ -260,8 +271,33 @@ export function startGatewaysSource(options: GatewaysSourceOptions): XdsSource {
     timer.cancel();
     for (const off of offs) off();
   });
+  const ways = (): GatewayWay[] => {
+    const { signing } = authority;
+    if (signing === undefined) return [];
+    const { clusters } = clusterset.networks();
+    const ownDomain = memberDomain(cluster, clusterSet());
+    const own = nodeCertificates.of(nodeIdentity(ownDomain, checkerName), signing);
+    return trusted()
+      .filter(({ id }) => near.has(id))
+      .map(({ id, domain, roots }) => ({
+        cluster: id,
+        targets: (clusters.get(id)?.gateways ?? []).map(({ address, port }) => ({
+          ...{ address, port, roots, own, path: healthPath, serverName: ownDomain },
+          ...{ identity: gatewayIdentity(domain), timeoutMs: gatewayProbeMs },
+        })),
+      }));
+  };
+  const endOf = (pem: string | undefined) => (pem === undefined ? undefined : certificateFacts(pem).notAfterMs);
+  const ownCertificate = () => {
+    const { signing } = authority;
+    if (signing === undefined || clusterSet() === '') return undefined;
+    return gatewayCertificates.of(gatewayIdentity(memberDomain(cluster, clusterSet())), signing).certificate;
+  };
   return {
     ...source,
+    ways,
+    certificateEndMs: () => endOf(ownCertificate()),
+    rootEndMs: () => endOf(authority.signing?.certificate),
     whenSynced: async () => {
       await Promise.all([source.whenSynced(), clusterset.whenSynced(), slices.whenSynced()]);
       batch.add(networksKey);
@@ -270,5 +306,7 @@ export function startGatewaysSource(options: GatewaysSourceOptions): XdsSource {
   };
 }
 
+/** Name of the proxy in the certificate with which ways are tried. */
+const checkerName = 'xds';
 const networksKey = '';
 const certificatesKey = ' certificates';

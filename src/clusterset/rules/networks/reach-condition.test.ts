@@ -15,6 +15,7 @@ const facts = (more: Partial<ReachFacts> = {}, south: Partial<ClusterReach> = {}
   source: 'allocate',
   otherAddress: new Set(),
   unreachedFrom: new Map(),
+  gatewayChecks: new Map(),
   ...more,
 });
 
@@ -83,6 +84,18 @@ describe('clusters reached', () => {
       facts({ source: 'derived' }),
       'False',
       'east: directly; south: not reached, it is in network aws: the address of the import is that of a derived Service, whose data plane does not use gateways',
+    ],
+    [
+      'a gateway that answers when it is tried',
+      facts({ gatewayChecks: new Map([['south', '']]) }),
+      'True',
+      'east: directly; south: through a gateway of network aws',
+    ],
+    [
+      'a gateway that refuses us',
+      facts({ gatewayChecks: new Map([['south', 'gateway 203.0.113.1:15443: it refuses our certificate']]) }),
+      'False',
+      'east: directly; south: not reached, it is in network aws: gateway 203.0.113.1:15443: it refuses our certificate',
     ],
     [
       'nodes without an Envoy',

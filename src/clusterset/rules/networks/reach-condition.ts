@@ -22,6 +22,8 @@ export interface ReachFacts {
   readonly endpoints?: ReadonlyMap<string, number>;
   /** Nodes that have reported that they cannot reach a cluster, by cluster. */
   readonly unreachedFrom: ReadonlyMap<string, readonly string[]>;
+  /** Why no gateway of a cluster takes connections of this one, as it was tried; empty where one does. */
+  readonly gatewayChecks: ReadonlyMap<string, string>;
 }
 
 /** So many clusters and nodes are named. */
@@ -47,14 +49,16 @@ interface Way {
 }
 
 function wayTo(cluster: string, facts: ReachFacts): Way {
-  const { networks, ports, otherAddress, unreachedFrom, excluded } = facts;
+  const { networks, ports, otherAddress, unreachedFrom, excluded, gatewayChecks } = facts;
   const reach = networks.clusters.get(cluster);
   if (reach === undefined) return { text: 'directly', isReached: true };
   // As it is wanted here.
   if (excluded?.clusters.has(cluster))
     return { text: `not used, it is in network ${reach.network}: left out by ${excluded.by}`, isReached: true };
   const problem =
-    problemOf(reach) ?? sourceProblem(cluster, facts) ?? (otherAddress.has(cluster) ? otherAddressProblem : undefined);
+    gatewayProblem(reach) ??
+    sourceProblem(cluster, facts) ??
+    (otherAddress.has(cluster) ? otherAddressProblem : gatewayChecks.get(cluster) || undefined);
   if (problem !== undefined)
     return { text: `not reached, it is in network ${reach.network}: ${problem}`, isReached: false };
   const carried = ports.filter(({ protocol }) => protocol === 'TCP');
@@ -72,7 +76,8 @@ function wayTo(cluster: string, facts: ReachFacts): Way {
   return { text, isReached: lost.length === 0 && nodes.length === 0 };
 }
 
-function problemOf({ gateways, trustRoots, problem }: ClusterReach): string | undefined {
+/** Why there is no gateway to try. */
+export function gatewayProblem({ gateways, trustRoots, problem }: ClusterReach): string | undefined {
   return gateways.length > 0 && trustRoots.length > 0 ? undefined : (problem ?? 'no gateway published');
 }
 

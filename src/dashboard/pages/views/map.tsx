@@ -16,7 +16,7 @@ import {
 import '@xyflow/react/dist/style.css';
 import '../styles/map.css';
 import { useMemo, useState } from 'react';
-import type { ClusterRow, ExternalRow, PeerRow, Standing } from '../../wire/rows.ts';
+import type { ClusterRow, ExternalRow, PeerRow, ReachRow, Standing } from '../../wire/rows.ts';
 import { useRows } from '../data/hooks.ts';
 import { DemoButtons } from '../parts/demo-buttons.tsx';
 import { count } from '../parts/format.ts';
@@ -129,6 +129,20 @@ function Chosen({ row, close }: { readonly row: ClusterRow; readonly close: () =
           <dt>Imports from</dt>
           <dd>{into.map(({ id }) => id).join(', ') || 'nobody'}</dd>
         </div>
+        {row.reaches === undefined ? null : (
+          <div>
+            <dt>Reaches</dt>
+            <dd>
+              <ul className="part-list">
+                {row.reaches.map(({ cluster, text, isWell }) => (
+                  <li key={cluster}>
+                    <Mark standing={isWell ? 'ok' : 'failed'} /> {cluster} <span className="small">{text}</span>
+                  </li>
+                ))}
+              </ul>
+            </dd>
+          </div>
+        )}
         <div>
           <dt>Exports</dt>
           <dd>
@@ -255,9 +269,11 @@ function edgesOf({ clusters, peers, external, chosen, nodes }: EdgeInput): Edge[
       if (isMutual && target < id) continue;
       const isChosen = chosen === `cluster ${id}` || chosen === `cluster ${target}`;
       if (!isChosen && (!isFew || chosen !== '')) continue;
+      // The importing cluster connects, so its way counts.
+      const ways = [reachOf(byId.get(target), id), ...(isMutual ? [reachOf(byId.get(id), target)] : [])];
       const worst = isMutual && standing === 'ok' ? (byId.get(target)?.standing ?? standing) : standing;
       add(`cluster ${id}`, `cluster ${target}`, {
-        className: `edge-${worst} ${isChosen ? 'edge-chosen' : ''}`,
+        className: `edge-${worst} ${isChosen ? 'edge-chosen' : ''} ${wayClass(ways)}`,
         markerEnd: arrow,
         ...(isMutual ? { markerStart: { ...arrow, orient: 'auto-start-reverse' } } : {}),
       });
@@ -269,6 +285,15 @@ function edgesOf({ clusters, peers, external, chosen, nodes }: EdgeInput): Edge[
     for (const { id, cluster, standing } of rows)
       add(`cluster ${cluster}`, `${what} ${id}`, { className: `edge-${standing} edge-outside` });
   return edges;
+}
+
+function reachOf(from: ClusterRow | undefined, to: string): ReachRow | undefined {
+  return from?.reaches?.find(({ cluster }) => cluster === to);
+}
+
+function wayClass(ways: readonly (ReachRow | undefined)[]): string {
+  if (ways.some((one) => one?.way === 'none')) return 'edge-unreached';
+  return ways.some((one) => one?.way === 'gateway') ? 'edge-gateway' : '';
 }
 
 const arrow = { type: MarkerType.ArrowClosed, width: 12, height: 12, color: '#5b7f99' };
