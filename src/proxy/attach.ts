@@ -6,6 +6,7 @@ import type { IpRange } from '../base/net/ip.ts';
 import { sleep, type Timer, type World } from '../base/world.ts';
 import { followImports } from '../catalog/follow-imports.ts';
 import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
+import { readAccess } from '../clusterset/rules/access/set-access.ts';
 import { clusterSetDnsName } from '../clusterset/rules/clusterset-dns.ts';
 import { readLocality } from '../clusterset/rules/locality.ts';
 import { readNetworks } from '../clusterset/rules/networks/networks.ts';
@@ -34,6 +35,8 @@ export interface AttachProxyOptions {
    * empty text. Absent if those of the view are used whatever the home says.
    */
   readonly useRanges?: (ranges: readonly IpRange[]) => Promise<string>;
+  /** Called when what says where this node is has changed. */
+  readonly onPlace?: (input: ViewInput) => void;
 }
 
 export interface ProxyAttachment {
@@ -64,6 +67,7 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
     informer.on((_key, next) => {
       input = { ...input, ...read(next) };
       state.setView(viewOf(input));
+      options.onPlace?.(input);
     });
     return informer;
   };
@@ -75,7 +79,9 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
     follow<ConfigMap>(configMapType, { namespace: systemNamespace, name: clusterSetDnsName }, (object) => {
       ranges.want(rangesAtHome(object));
       state.addresses.setRanges(allocatedRanges(object ?? {}));
-      return { locality: readLocality(object ?? {}), networks: readNetworks(object ?? {}) };
+      const access = readAccess(object);
+      const place = { locality: readLocality(object ?? {}), networks: readNetworks(object ?? {}) };
+      return access === undefined ? place : { ...place, access };
     }),
   ] as Informer<never>[];
   if (options.view.cluster === '')

@@ -2,6 +2,7 @@
 
 import { type IpRange, isInRange, parseIp, parseRange } from '../base/net/ip.ts';
 import { refusedRange } from '../base/net/special-ranges.ts';
+import type { SetAccess } from '../clusterset/rules/access/set-access.ts';
 import { type SetLocality, unknownLocality } from '../clusterset/rules/locality.ts';
 import { oneNetwork, type SetNetworks } from '../clusterset/rules/networks/networks.ts';
 import type { Node } from '../kube/objects/node.ts';
@@ -15,6 +16,8 @@ export interface ViewInput {
   readonly region?: string;
   readonly locality: SetLocality;
   readonly networks: SetNetworks;
+  /** Undefined until the home has said it: what was enforced before stays. */
+  readonly access?: SetAccess;
   /** Pod ranges of this node; those of the Node object if none are given. */
   readonly nodeRanges: readonly IpRange[];
   readonly node?: Node;

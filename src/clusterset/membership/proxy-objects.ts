@@ -39,7 +39,7 @@ export function proxyObjects(): Manifest[] {
 }
 
 const clusterRules: PolicyRule[] = [
-  { apiGroups: ['multicluster.x-k8s.io'], resources: ['serviceimports'], verbs: [...readVerbs] },
+  { apiGroups: ['multicluster.x-k8s.io'], resources: ['serviceimports', 'serviceexports'], verbs: [...readVerbs] },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: [...readVerbs] },
   // Whose address is whose.
   { apiGroups: ['portolan.dev'], resources: ['addressclaims'], verbs: [...readVerbs] },

@@ -3,19 +3,22 @@
 import type { Host } from '../../base/host.ts';
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
-import type { IpRange } from '../../base/net/ip.ts';
+import { formatRange, type IpRange } from '../../base/net/ip.ts';
 import { Parts } from '../../base/parts.ts';
 import type { World } from '../../base/world.ts';
 import { healthPort } from '../../clusterset/rules/networks/listener-ports.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { keepPartLease, type PartLease } from '../../kube/controller/part-lease.ts';
 import { partAnnotations } from '../../kube/objects/part-lease.ts';
+import { type AccessReport, accessAnnotation } from '../../kube/objects/reports/access-report.ts';
 import {
   type CountsByCluster,
   connectionsAnnotation,
   formatConnections,
 } from '../../kube/objects/reports/connections.ts';
 import { type Redirected, redirectsAnnotation } from '../../kube/objects/reports/data-plane.ts';
+import { probeAccess } from '../../proxy/access/edge/probe.ts';
+import { AccessGuard } from '../../proxy/access/guard.ts';
 import { attachProxy } from '../../proxy/attach.ts';
 import type { Identify } from '../../proxy/connectivity/prober.ts';
 import { NearSide } from '../../proxy/near-side.ts';
@@ -80,6 +83,10 @@ function connectionAnnotations(report: ReadonlyMap<string, CountsByCluster>): Re
   return report.size === 0 ? {} : { [connectionsAnnotation]: formatConnections(report) };
 }
 
+function accessAnnotations(report: AccessReport | undefined): Record<string, string> {
+  return report === undefined ? {} : { [accessAnnotation]: JSON.stringify(report) };
+}
+
 export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   const { world, log, home, metrics, node, mode } = options;
   const parts = new Parts(log);
@@ -95,7 +102,27 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
         });
   parts.add(mode, () => serving.stop());
   const useRanges = options.learnsRanges ? (ranges: readonly IpRange[]) => serving.useRanges(ranges) : undefined;
-  const attachment = attachProxy({ client: home, world, log, state, view: input, node, useRanges });
+  const guard =
+    'keep' in serving
+      ? new AccessGuard({
+          ...{ world, log, host: options.host, home, nft: serving.nft, probe: probeAccess },
+          keep: (table) => serving.keep(table),
+          onChange: () => lease.changed(),
+        })
+      : undefined;
+  parts.add('access', () => guard?.stop());
+  /** A proxy that is no part of the kernel enforces nothing. */
+  let accessMode = 'Open';
+  const onPlace = ({ access, nodeRanges, node: place }: ViewInput) => {
+    accessMode = access?.mode ?? accessMode;
+    guard?.use(access, [...nodeRanges.map(formatRange), ...(place?.spec?.podCIDRs ?? [])]);
+  };
+  const accessReport = (): AccessReport | undefined => {
+    if (guard !== undefined || accessMode === 'Open') return guard?.report();
+    const message = 'userspace mode refuses nothing';
+    return { mode: accessMode, isEnforced: false, reason: 'Userspace', message, refused: [] };
+  };
+  const attachment = attachProxy({ client: home, world, log, state, view: input, node, useRanges, onPlace });
   parts.add('watches', () => attachment.stop());
   const nearSide = new NearSide({
     world,
@@ -121,7 +148,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   whenServing.catch((error: unknown) => log.error('serving did not begin', { error }));
   const notReady = () => serving.status().problem || (attachment.hasSynced() ? '' : 'the home was not read yet');
   let isRedirecting = mode === 'nftables' && (options.redirects ?? []).length > 0;
-  const lease = keepPartLease({
+  const lease: PartLease = keepPartLease({
     client: home,
     world,
     log,
@@ -135,6 +162,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
       ...(isRedirecting ? { [redirectsAnnotation]: (options.redirected ?? 'envoy') satisfies Redirected } : {}),
       ...unreachedAnnotations(nearSide.unreached()),
       ...connectionAnnotations(serving.tally.report()),
+      ...accessAnnotations(accessReport()),
     }),
   });
   parts.add('lease', () => lease.stop());
@@ -163,6 +191,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
         read: state.size,
         isStale: attachment.staleSinceMs() !== undefined,
         ...serving.status(),
+        ...(accessReport() === undefined ? {} : { access: accessReport() }),
       };
     },
     verify: async () => ('verify' in serving ? serving.verify() : []),

@@ -19,6 +19,7 @@ export interface CleanupOptions {
 }
 
 const resetMs = 2000;
+const accessTable = 'inet portolan-access';
 
 export async function cleanUp({ host, nft, ranges, timers }: CleanupOptions): Promise<void> {
   const json = await nft.list('ruleset-without-elements');
@@ -31,6 +32,7 @@ export async function cleanUp({ host, nft, ranges, timers }: CleanupOptions): Pr
   }
   await nft.apply(removeRetryScript);
   await nft.apply(removeCountsScript);
+  await nft.apply(`add table ${accessTable}\ndelete table ${accessTable}\n`);
   await removeRoutes(host);
 }
 

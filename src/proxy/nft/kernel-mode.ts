@@ -16,14 +16,15 @@ import { countsTable } from './counts-table.ts';
 import { listCounts } from './edge/list-counts.ts';
 import { takeLock } from './edge/lock.ts';
 import { lostTrack, NftMonitor } from './edge/monitor.ts';
-import { NftProgram } from './edge/nft.ts';
+import { type Nft, NftProgram } from './edge/nft.ts';
 import { KernelCounts } from './kernel-counts.ts';
 import { transactionObserver } from './metrics.ts';
 import { addRoutes, forwardingProblem, rangeProblems, removeRoutes } from './node-network.ts';
 import { OwnWriters } from './own-writers.ts';
 import type { Redirect } from './redirects.ts';
 import { retryScript } from './retry-table.ts';
-import type { TableOptions } from './table.ts';
+import { type TableOptions, tableName } from './table.ts';
+import { type ForeignChange, type KeptTable, TableKeeper } from './table-keeper.ts';
 
 export interface KernelModeOptions {
   readonly host: Host;
@@ -48,8 +49,14 @@ export interface KernelMode {
   verify(): Promise<string[]>;
   /** Connections of services that are shifted. */
   readonly tally: Tally;
+  /** For further tables: changes go through it alone. */
+  readonly nft: Nft;
+  /** Another table, kept in the same way. */
+  keep(table: KeptTable): TableKeeper;
   stop(): Promise<void>;
 }
+
+type Kept = Pick<TableKeeper, 'verify' | 'foreignChange'>;
 
 const nodeCheckMs = 60_000;
 const monitorRestartMs = 5000;
@@ -99,8 +106,14 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     nft: { apply: (script) => nft.apply(script), listCounts: () => listCounts(host, countsTable) },
   });
   parts.add('counts', () => counts.stop());
-  addMonitor({ world, log, nft, applier }, parts);
-  addVerification({ world, log, applier, everyMs: options.verifyMs }, parts);
+  const kept = new Map<string, Kept>([[tableName, applier]]);
+  const verify = async () => {
+    const found: string[] = [];
+    for (const one of kept.values()) found.push(...(await one.verify()));
+    return found;
+  };
+  addMonitor({ world, log, nft, kept }, parts);
+  addVerification({ world, log, verify, everyMs: options.verifyMs }, parts);
   return {
     start: async () => {
       await applier.start();
@@ -113,7 +126,13 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
       const status = applier.status();
       return { ...status, problem: node.rangeProblem || status.problem, nodeProblems: node.problems() };
     },
-    verify: () => applier.verify(),
+    verify,
+    nft,
+    keep: (wanted) => {
+      const keeper = new TableKeeper({ world, log, nft, table: wanted });
+      kept.set(wanted.plan.name, keeper);
+      return keeper;
+    },
     stop: () => parts.stop(),
   };
 }
@@ -188,7 +207,16 @@ class NodeChecks {
 }
 
 function addMonitor(
-  { world, log, nft, applier }: Pick<KernelModeOptions, 'world' | 'log'> & { nft: NftProgram; applier: NftApplier },
+  {
+    world,
+    log,
+    nft,
+    kept,
+  }: Pick<KernelModeOptions, 'world' | 'log'> & {
+    readonly nft: NftProgram;
+    /** By the name of their table. */
+    readonly kept: ReadonlyMap<string, Kept>;
+  },
   parts: Parts,
 ): void {
   let timer: Timer | undefined;
@@ -197,21 +225,26 @@ function addMonitor(
   let lookedMs = Number.NEGATIVE_INFINITY;
   let monitor: NftMonitor;
   /** Whether a change of some map by another process was of ours: the kernel is read, not often. */
-  const lookAt = (change: Parameters<NftApplier['foreignChange']>[0]) => {
+  const lookAt = (change: ForeignChange) => {
     const nowMs = world.clock.monotonicMs();
     if (nowMs - lookedMs < lookAgainMs) return;
     lookedMs = nowMs;
-    applier.verify().then(
-      (found) => {
-        if (found.length > 0) applier.foreignChange(change);
-      },
-      (error: unknown) => log.warn('the rules in the kernel cannot be compared', { error: errorText(error) }),
-    );
+    for (const one of kept.values())
+      one.verify().then(
+        (found) => {
+          if (found.length > 0) one.foreignChange(change);
+        },
+        (error: unknown) => log.warn('the rules in the kernel cannot be compared', { error: errorText(error) }),
+      );
+  };
+  const restore = (change: ForeignChange) => {
+    for (const [name, one] of kept)
+      if (new RegExp(`\\b${name}(?=[\\s;]|$)`).test(change.line)) one.foreignChange(change);
   };
   const writers = new OwnWriters({
     world,
     introduce: (mark) => nft.introduce(mark),
-    onForeign: (change) => (change.line === lostTrack ? lookAt(change) : applier.foreignChange(change)),
+    onForeign: (change) => (change.line === lostTrack ? lookAt(change) : restore(change)),
   });
   const open = () => {
     const opened = new NftMonitor({
@@ -245,10 +278,10 @@ function addVerification(
   {
     world,
     log,
-    applier,
+    verify,
     everyMs,
   }: Pick<KernelModeOptions, 'world' | 'log'> & {
-    readonly applier: NftApplier;
+    readonly verify: () => Promise<string[]>;
     readonly everyMs: number;
   },
   parts: Parts,
@@ -257,8 +290,7 @@ function addVerification(
   let timer: Timer;
   const again = () => {
     timer = world.timers.after(everyMs, () => {
-      applier
-        .verify()
+      verify()
         .catch((error: unknown) => log.warn('the rules could not be read back', { error: errorText(error) }))
         .then(again, again);
     });

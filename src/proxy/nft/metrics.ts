@@ -2,7 +2,8 @@
 
 import type { Metrics } from '../../base/metrics.ts';
 import type { ConnectionCounts, CountsByCluster } from '../../kube/objects/reports/connections.ts';
-import type { ApplierStatus, Transaction } from './applier.ts';
+import type { ApplierStatus } from './applier.ts';
+import type { Transaction } from './table-keeper.ts';
 
 const buckets = [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 

@@ -4,7 +4,7 @@ import { formatIp, parseIp } from '../../base/net/ip.ts';
 import type { Element } from './port-plan.ts';
 import type { Ruleset } from './ruleset.ts';
 import type { PresentTable } from './script.ts';
-import { affinityMaps, fixedChains, pickRules, planMaps, planSets, type TableOptions } from './table.ts';
+import { fixedChains, pickRules, type TableOptions } from './table.ts';
 
 interface KernelTable extends PresentTable {
   /** `MAP KEY` to value; those of affinity maps are left out. */
@@ -22,10 +22,22 @@ interface Listed {
   readonly expr?: unknown;
 }
 
-const tracked: ReadonlySet<string> = new Set([...planMaps, ...planSets].map(({ name }) => name));
+/** What a table is to hold. */
+export interface TablePlan {
+  /** With its family, which is `inet`. */
+  readonly name: string;
+  /** Maps and sets whose elements are part of the plan. */
+  readonly tracked: ReadonlySet<string>;
+  /** Those whose elements are the kernel's own. */
+  readonly untracked: ReadonlySet<string>;
+  /** By chain, as we write them. */
+  rules(): ReadonlyMap<string, readonly string[]>;
+  elements(): Iterable<Element>;
+}
 
 /** Undefined if there is no such table. */
-export function readTable(json: string): KernelTable | undefined {
+export function readTable(json: string, plan: Pick<TablePlan, 'name' | 'tracked'>): KernelTable | undefined {
+  const table = plan.name.replace(/^inet /, '');
   const { nftables = [] } = JSON.parse(json) as { nftables?: readonly Record<string, Listed>[] };
   const chains: string[] = [];
   const maps: string[] = [];
@@ -36,16 +48,21 @@ export function readTable(json: string): KernelTable | undefined {
   for (const object of nftables) {
     const [kind, listed] = Object.entries(object)[0] ?? [];
     if (listed?.family !== 'inet') continue;
-    if (kind === 'table' && listed.name === 'portolan') isThere = true;
-    if (listed.table !== 'portolan') continue;
+    if (kind === 'table' && listed.name === table) isThere = true;
+    if (listed.table !== table) continue;
     if (kind === 'chain') chains.push(listed.name!);
     if (kind === 'map') maps.push(listed.name!);
     if (kind === 'set') sets.push(listed.name!);
-    if (kind === 'rule') rules.set(listed.chain!, [...(rules.get(listed.chain!) ?? []), JSON.stringify(listed.expr)]);
-    if ((kind === 'map' || kind === 'set') && tracked.has(listed.name!))
+    if (kind === 'rule') rules.set(listed.chain!, [...(rules.get(listed.chain!) ?? []), formOf(listed.expr)]);
+    if ((kind === 'map' || kind === 'set') && plan.tracked.has(listed.name!))
       for (const element of listed.elem ?? []) addElement(elements, listed.name!, element);
   }
   return isThere ? { chains, maps, sets, elements, rules } : undefined;
+}
+
+/** Without what packets have counted. */
+function formOf(expression: unknown): string {
+  return JSON.stringify(expression).replace(/"counter":\s*\{[^}]*\}/g, '"counter":null');
 }
 
 function addElement(elements: Map<string, string>, map: string, element: unknown): void {
@@ -109,8 +126,7 @@ export function learnForms(
  */
 export function differences(
   kernel: KernelTable | undefined,
-  ruleset: Ruleset,
-  options: TableOptions,
+  plan: TablePlan,
   forms: ReadonlyMap<string, string> = new Map(),
 ): string[] {
   if (kernel === undefined) return ['the table is not there'];
@@ -118,7 +134,7 @@ export function differences(
   const note = (line: string) => {
     if (found.length < differencesMax) found.push(line);
   };
-  const planned = plannedRules(ruleset, options);
+  const planned = plan.rules();
   for (const name of kernel.chains) if (!planned.has(name) && name !== formsChain) note(`chain ${name} is not planned`);
   for (const [name, texts] of planned) {
     const rules = kernel.rules.get(name) ?? [];
@@ -129,9 +145,9 @@ export function differences(
       if (at >= 0) note(`rule ${at + 1} of chain ${name} is another one than ${texts[at]}`);
     }
   }
-  const wanted = new Set([...planMaps, ...planSets, ...affinityMaps].map(({ name }) => name));
-  for (const name of [...kernel.maps, ...kernel.sets]) if (!wanted.has(name)) note(`map or set ${name} is not planned`);
-  noteElements(kernel.elements, ruleset.elements(), note);
+  for (const name of [...kernel.maps, ...kernel.sets])
+    if (!plan.tracked.has(name) && !plan.untracked.has(name)) note(`map or set ${name} is not planned`);
+  noteElements(kernel.elements, plan.elements(), note);
   return found;
 }
 

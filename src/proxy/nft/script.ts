@@ -17,8 +17,8 @@ export function differenceScript({ newChains, oldChains, deleted, added }: Diffe
   return text([
     ...newChains.map((name) => `add chain ${tableName} ${name}`),
     ...newChains.flatMap(ruleLines),
-    ...elementLines('delete', deleted),
-    ...elementLines('add', added),
+    ...elementLines(tableName, 'delete', deleted),
+    ...elementLines(tableName, 'add', added),
     ...oldChains.map((name) => `delete chain ${tableName} ${name}`),
   ]);
 }
@@ -51,21 +51,21 @@ export function refillScript(ruleset: Ruleset, options: TableOptions, present: P
     ...surplus(present?.sets, wantedSets).map((name) => `delete set ${tableName} ${name}`),
     ...fixed.flatMap(({ name, rules }) => rules.map((rule) => `add rule ${tableName} ${name} ${rule}`)),
     ...picks.flatMap(ruleLines),
-    ...elementLines('add', ruleset.elements()),
+    ...elementLines(tableName, 'add', ruleset.elements()),
   ]);
 }
 
 /** Rules in a chain that nothing leads to, so that the kernel's form of them can be read. */
-export function formsScript(chain: string, rules: readonly string[]): string {
+export function formsScript(table: string, chain: string, rules: readonly string[]): string {
   return text([
-    `add chain ${tableName} ${chain}`,
-    `flush chain ${tableName} ${chain}`,
-    ...rules.map((rule) => `add rule ${tableName} ${chain} ${rule}`),
+    `add chain ${table} ${chain}`,
+    `flush chain ${table} ${chain}`,
+    ...rules.map((rule) => `add rule ${table} ${chain} ${rule}`),
   ]);
 }
 
-export function withoutFormsScript(chain: string): string {
-  return text([`flush chain ${tableName} ${chain}`, `delete chain ${tableName} ${chain}`]);
+export function withoutFormsScript(table: string, chain: string): string {
+  return text([`flush chain ${table} ${chain}`, `delete chain ${table} ${chain}`]);
 }
 
 /** For a table that another version left, whose maps have other types. */
@@ -93,19 +93,19 @@ function ruleLines(name: string): string[] {
   return pickRules(name).map((rule) => `add rule ${tableName} ${name} ${rule}`);
 }
 
-function elementLines(verb: 'add' | 'delete', elements: Iterable<Element>): string[] {
+export function elementLines(table: string, verb: 'add' | 'delete', elements: Iterable<Element>): string[] {
   const byMap = Map.groupBy(elements, ({ map }) => map);
   const lines: string[] = [];
   for (const [map, members] of byMap) {
     const texts = members.map(({ key, value }) => (verb === 'delete' || value === '' ? key : `${key} : ${value}`));
     for (let at = 0; at < texts.length; at += elementsPerCommand) {
       const part = texts.slice(at, at + elementsPerCommand).join(', ');
-      lines.push(`${verb} element ${tableName} ${map} { ${part} }`);
+      lines.push(`${verb} element ${table} ${map} { ${part} }`);
     }
   }
   return lines;
 }
 
-function text(lines: readonly string[]): string {
+export function text(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`;
 }

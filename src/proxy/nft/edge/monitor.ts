@@ -6,7 +6,7 @@ import { programPath } from './programs.ts';
 /** One transaction, as the kernel reports it. */
 export interface SeenTransaction {
   readonly pid: number;
-  /** Its first line about our table. */
+  /** Its first line about each of our tables. */
   readonly line?: string;
   /** A mark that it carried. */
   readonly mark?: string;
@@ -25,11 +25,12 @@ export interface MonitorOptions {
 }
 
 const generationLine = /^# new generation \d+ by process (\d+)/;
-const ourLine = /\binet portolan(?=\s|$)/;
+const ourLine = /\binet (portolan|portolan-access)(?=\s|$)/;
 const markLine = new RegExp(`\\binet (${markPrefix}[0-9a-f]+)`);
 /** nft 1.0.6 forgets maps of a table after rules that use them were deleted. Whose change it was is said all the same. */
 const lostLine = /^W: .*(unknown set|Set not found)/;
-const otherLine = /^(?:add|delete|flush|replace|insert) \w+ (?:ip|ip6|inet|arp|bridge|netdev) (?!portolan(?:\s|$))/;
+const otherLine =
+  /^(?:add|delete|flush|replace|insert) \w+ (?:ip|ip6|inet|arp|bridge|netdev) (?!portolan(?:-access)?(?:\s|$))/;
 
 /** In place of the line of a change of some map, perhaps of ours. */
 export const lostTrack = 'a map that nft lost track of';
@@ -40,8 +41,8 @@ export class NftMonitor {
   readonly #options: MonitorOptions;
   #isStopped = false;
   #rest = '';
-  /** The first line of the transaction under way that is about our table. */
-  #line: string | undefined;
+  /** The first line of the transaction under way about each of our tables. */
+  readonly #lines = new Map<string, string>();
   #mark: string | undefined;
   #isLost = false;
   /** The same for the transaction under way. */
@@ -80,15 +81,16 @@ export class NftMonitor {
           this.#isLost = true;
           this.#hasLost = true;
         }
-        if (this.#line === undefined && ourLine.test(start)) this.#line = start;
+        const table = ourLine.exec(start)?.[1];
+        if (table !== undefined) this.#lines.set(table, this.#lines.get(table) ?? start);
         else if (otherLine.test(start)) this.#isElsewhere = true;
         this.#mark ??= markLine.exec(start)?.[1];
         continue;
       }
       // Maps without a name, in a transaction that names other tables and never ours, are theirs.
       const unnamed = this.#hasLost && !this.#isElsewhere ? lostTrack : undefined;
-      const [about, mark] = [this.#line ?? unnamed, this.#mark];
-      this.#line = undefined;
+      const [about, mark] = [[...this.#lines.values()].join('; ') || unnamed, this.#mark];
+      this.#lines.clear();
       this.#mark = undefined;
       this.#hasLost = false;
       this.#isElsewhere = false;

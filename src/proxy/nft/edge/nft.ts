@@ -10,11 +10,14 @@ import { join } from 'node:path';
 import type { Host } from '../../../base/host.ts';
 import { type Finished, MissingProgram, programPath, runProgram } from './programs.ts';
 
+/** A table or a set of one, by names with `inet`; of the whole ruleset everything but elements. */
+export type Listing = 'ruleset-without-elements' | { readonly table: string; readonly set?: string };
+
 export interface Nft {
   /** One transaction: all of it or nothing. Rejects with what nft said. */
   apply(script: string): Promise<void>;
   /** JSON of `nft -j list …`. */
-  list(what: 'table' | 'ruleset-without-elements'): Promise<string>;
+  list(what: Listing): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -49,9 +52,10 @@ export class NftProgram implements Nft {
     return turn;
   }
 
-  async list(what: 'table' | 'ruleset-without-elements'): Promise<string> {
+  async list(what: Listing): Promise<string> {
     // Without elements only the whole ruleset is quick: of one table nft fetches them all the same.
-    const args = what === 'table' ? ['-j', 'list', 'table', 'inet', 'portolan'] : ['-j', '-t', 'list', 'ruleset'];
+    const args =
+      what === 'ruleset-without-elements' ? ['-j', '-t', 'list', 'ruleset'] : ['-j', 'list', ...objectOf(what)];
     const { code, out, err } = await runNft(this.#host, args);
     if (code === 0) return out;
     if (/No such file or directory/.test(err)) return '{"nftables":[]}';
@@ -140,6 +144,10 @@ export class NftProgram implements Nft {
     if (/nft: not found/.test(said)) pending?.reject(missingNft());
     else pending?.reject(new Error(`${why}${said === '' ? '' : `: ${nftProblem(said)}`}`));
   }
+}
+
+function objectOf({ table, set }: { readonly table: string; readonly set?: string }): string[] {
+  return set === undefined ? ['table', ...table.split(' ')] : ['set', ...table.split(' '), set];
 }
 
 /** Removes the table, if it is there, and nothing else. */

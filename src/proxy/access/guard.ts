@@ -1,0 +1,360 @@
+// Enforces on this node which calls exports allow: follows exports and own slices while access is limited, keeps the table,
+// ends connections that are not allowed any more, proves that the table is enforced, and counts what was refused.
+
+import type { Host } from '../../base/host.ts';
+import { errorText, type Log } from '../../base/log.ts';
+import { formatIp, parseIp } from '../../base/net/ip.ts';
+import type { Timer, World } from '../../base/world.ts';
+import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import type { SetAccess } from '../../clusterset/rules/access/set-access.ts';
+import { problemsOfSources } from '../../clusterset/rules/access/source-problems.ts';
+import { accessOf } from '../../clusterset/rules/exports/export-access.ts';
+import { tuplesOf } from '../../clusterset/rules/exports/tuples.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { ForwardingSink } from '../../kube/controller/forwarding-sink.ts';
+import { createReflector } from '../../kube/controller/reflector.ts';
+import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
+import { keyOf } from '../../kube/objects/object.ts';
+import type { AccessReport, Refusal } from '../../kube/objects/reports/access-report.ts';
+import type { Nft } from '../nft/edge/nft.ts';
+import { runProgram } from '../nft/edge/programs.ts';
+import type { TablePlan } from '../nft/read-back.ts';
+import type { PresentTable } from '../nft/script.ts';
+import type { KeptTable, TableChange, TableKeeper } from '../nft/table-keeper.ts';
+import type { ProbeResult } from './edge/probe.ts';
+import { accessTableName } from './names.ts';
+import { clusterOf, flowsToEnd } from './open-flows.ts';
+import { AccessPlan, configOf } from './plan.ts';
+import {
+  accessRefill,
+  accessRules,
+  changeScript,
+  declarations,
+  declareScript,
+  removeAccessScript,
+  seenSets,
+} from './table.ts';
+
+export interface AccessGuardOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly host: Host;
+  readonly home: Client;
+  readonly nft: Nft;
+  /** Has the table kept as this says. */
+  readonly keep: (table: KeptTable) => TableKeeper;
+  readonly probe: (family: 'IPv4' | 'IPv6') => Promise<ProbeResult | undefined>;
+  /** The report may be another one. */
+  readonly onChange: () => void;
+}
+
+const lookMs = 10_000;
+const refusalsMax = 1000;
+const reportedMax = 10;
+/** Devices of data planes that can deliver packets without netfilter. */
+const bypassing = /\b(cilium_host|bpfin\.cali)\b/;
+
+interface Running {
+  readonly plan: AccessPlan;
+  readonly keeper: TableKeeper;
+  stop(): Promise<void>;
+}
+
+export class AccessGuard {
+  readonly #options: AccessGuardOptions;
+  #running: Running | undefined;
+  #text = '';
+  #turn: Promise<void> = Promise.resolve();
+  #isStopped = false;
+  #isRead = false;
+  #proof = 'not proved yet';
+  #bypass = '';
+  #timer: Timer | undefined;
+  #sweep: Promise<void> | undefined;
+  #needsSweep = false;
+  readonly #counted = new Map<string, number>();
+  readonly #refusals = new Map<string, Refusal>();
+
+  constructor(options: AccessGuardOptions) {
+    this.#options = options;
+  }
+
+  /** What the home says; `nodeRanges` are those of Pods on this node. */
+  use(access: SetAccess | undefined, nodeRanges: readonly string[]): void {
+    if (access === undefined) return;
+    const text = JSON.stringify([access, [...access.sources], nodeRanges]);
+    if (text === this.#text) return;
+    this.#text = text;
+    this.#turn = this.#turn
+      .then(() => (this.#isStopped ? undefined : this.#apply(access, nodeRanges)))
+      .catch((error: unknown) => this.#options.log.warn('access', { error: errorText(error) }));
+  }
+
+  /** Undefined while access is open. */
+  report(): AccessReport | undefined {
+    const running = this.#running;
+    if (running === undefined) return undefined;
+    const { plan, keeper } = running;
+    const { config } = plan;
+    const [source] = problemsOfSources(config.judged);
+    const { problem } = keeper.status();
+    const failed = !this.#isRead
+      ? { reason: 'NotRead', message: 'exports and slices of the home were not read yet' }
+      : problem !== ''
+        ? { reason: 'NotWritten', message: problem }
+        : config.pods.length === 0
+          ? { reason: 'NoPodRanges', message: 'the ranges of the Pods of this cluster are not known' }
+          : this.#proof !== ''
+            ? { reason: 'NotProved', message: this.#proof }
+            : this.#bypass !== ''
+              ? { reason: 'Bypassed', message: this.#bypass }
+              : source;
+    const refused = [...this.#refusals.values()].sort((a, b) => b.packets - a.packets).slice(0, reportedMax);
+    const { uncovered } = plan;
+    return {
+      mode: config.mode,
+      isEnforced: failed === undefined,
+      reason: failed?.reason ?? 'Enforced',
+      message: (failed?.message ?? '').slice(0, 500),
+      ...(uncovered > 0 ? { uncovered } : {}),
+      refused,
+    };
+  }
+
+  /** All that was refused, or would be. */
+  refusals(): IterableIterator<Refusal> {
+    return this.#refusals.values();
+  }
+
+  get size(): number {
+    return this.#running?.plan.tuples ?? 0;
+  }
+
+  /** Waits for what is under way; for tests and benchmarks. */
+  async settled(): Promise<void> {
+    await this.#turn;
+    await this.#running?.keeper.settled();
+    await this.#sweep;
+  }
+
+  /** The table stays: rules outlive the proxy. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#turn;
+    await this.#running?.stop();
+    await this.#sweep;
+  }
+
+  async #apply(access: SetAccess, nodeRanges: readonly string[]): Promise<void> {
+    if (access.mode === 'Open') {
+      await this.#running?.stop();
+      this.#running = undefined;
+      this.#timer?.cancel();
+      await this.#options.nft.apply(removeAccessScript);
+      this.#options.onChange();
+      return;
+    }
+    const config = configOf(access, nodeRanges);
+    if (this.#running !== undefined) {
+      this.#running.plan.configure(config);
+      this.#running.keeper.refill();
+      await this.#running.keeper.settled();
+      this.#end();
+    } else this.#running = this.#start(new AccessPlan(config));
+    this.#options.onChange();
+  }
+
+  #start(plan: AccessPlan): Running {
+    const { home: client, world, log } = this.#options;
+    const keeper = this.#options.keep(keptTable(plan, () => this.#end()));
+    plan.onDirty(() => keeper.wake());
+    const waiting = new Set(['exports', 'slices']);
+    this.#isRead = false;
+    const listed = (what: string) => {
+      if (!waiting.delete(what) || waiting.size > 0) return;
+      this.#isRead = true;
+      void keeper.start().then(() => {
+        this.#end();
+        return this.#look();
+      });
+    };
+    const common = { client, world, log, onState: () => {} };
+    const exports = createReflector<ServiceExport>({
+      ...{ ...common, type: serviceExportType },
+      sink: new ForwardingSink(
+        {
+          upsert: (one: ServiceExport) => plan.setExport(keyOf(one), accessOf(one)),
+          remove: (key) => plan.setExport(key, undefined),
+          keys: () => plan.exportKeys(),
+        },
+        () => listed('exports'),
+      ),
+    });
+    const slices = createReflector<EndpointSlice>({
+      ...{ ...common, type: endpointSliceType, labelSelector: serviceNameLabel },
+      sink: new ForwardingSink(
+        {
+          upsert: (slice: EndpointSlice) => {
+            const { namespace = '', labels } = slice.metadata;
+            const service = `${namespace}/${labels?.[serviceNameLabel] ?? ''}`;
+            plan.setSlice(keyOf(slice), { service, tuples: tuplesOf(slice) });
+          },
+          remove: (key) => plan.setSlice(key, undefined),
+          keys: () => plan.sliceKeys(),
+        },
+        () => listed('slices'),
+      ),
+    });
+    exports.start();
+    slices.start();
+    return {
+      plan,
+      keeper,
+      stop: async () => {
+        exports.stop();
+        slices.stop();
+        await keeper.stop();
+      },
+    };
+  }
+
+  /** Ends connections that are not allowed any more. One listing at a time; what comes meanwhile is one more. */
+  #end(): void {
+    this.#needsSweep = true;
+    this.#sweep ??= (async () => {
+      while (this.#needsSweep && !this.#isStopped) {
+        this.#needsSweep = false;
+        await this.#endOnce();
+      }
+    })()
+      .catch((error: unknown) =>
+        this.#options.log.warn('connections that are not allowed any more were not ended', { error: errorText(error) }),
+      )
+      .finally(() => {
+        this.#sweep = undefined;
+      });
+  }
+
+  async #endOnce(): Promise<void> {
+    const { host } = this.#options;
+    for (const family of ['ipv4', 'ipv6']) {
+      const running = this.#running;
+      if (running === undefined || running.plan.config.mode !== 'Exported') return;
+      const { out } = await runProgram(host, 'conntrack', ['-L', '-f', family]);
+      for (const ends of flowsToEnd(out, running.plan)) await runProgram(host, 'conntrack', ['-D', ...ends]);
+    }
+  }
+
+  /** Repeated: the proof, and what was refused since. */
+  async #look(): Promise<void> {
+    const before = JSON.stringify(this.report());
+    try {
+      await this.#prove();
+      for (const set of seenSets) this.#count(await this.#options.nft.list({ table: accessTableName, set }));
+    } catch (error) {
+      this.#options.log.warn('refused connections cannot be counted', { error: errorText(error) });
+    }
+    if (this.#isStopped || this.#running === undefined) return;
+    if (JSON.stringify(this.report()) !== before) this.#options.onChange();
+    this.#timer?.cancel();
+    this.#timer = this.#options.world.timers.after(lookMs, () => void this.#look());
+  }
+
+  async #prove(): Promise<void> {
+    const isExported = this.#running?.plan.config.mode === 'Exported';
+    const results = [await this.#options.probe('IPv4'), await this.#options.probe('IPv6')];
+    const known = results.filter((result) => result !== undefined);
+    if (known.length === 0) this.#proof = 'no connection over loopback could be tried';
+    else if (known.some(({ exported }) => !exported))
+      this.#proof = 'a port that is exported was not reached over loopback';
+    else if (isExported && known.some(({ refused }) => !refused))
+      this.#proof = 'a connection that must be refused was not: the kernel does not apply the rules';
+    else this.#proof = '';
+    const { out } = await runProgram(this.#options.host, 'ip', ['-o', 'link', 'show']);
+    const device = bypassing.exec(out)?.[1];
+    const isSeen = device === undefined || /"counter":\s*\{"packets":\s*[1-9]/.test(await this.#checkChain());
+    this.#bypass = isSeen
+      ? ''
+      : `a data plane in eBPF runs here (${device}) and no packet to Pods was seen by these rules: it may deliver packets past them`;
+  }
+
+  async #checkChain(): Promise<string> {
+    const { nftables = [] } = JSON.parse(await this.#options.nft.list('ruleset-without-elements')) as {
+      nftables?: { rule?: { table?: string; chain?: string } }[];
+    };
+    return JSON.stringify(nftables.filter(({ rule }) => rule?.table === 'portolan-access' && rule.chain === 'check'));
+  }
+
+  #count(json: string): void {
+    const plan = this.#running?.plan;
+    if (plan === undefined) return;
+    const { nftables = [] } = JSON.parse(json) as { nftables?: { set?: { elem?: readonly SeenElement[] } }[] };
+    for (const { set } of nftables)
+      for (const { elem } of set?.elem ?? []) {
+        const [source, target, protocol, port] = elem?.val?.concat ?? [];
+        const ip = parseIp(String(source));
+        const to = parseIp(String(target));
+        const cluster = ip && clusterOf(ip, plan);
+        if (ip === undefined || to === undefined || cluster === undefined) continue;
+        const key = elem!.val!.concat!.join(' ');
+        const packets = elem!.counter?.packets ?? 0;
+        const known = this.#counted.get(key) ?? 0;
+        this.#counted.set(key, packets);
+        const more = packets >= known ? packets - known : packets;
+        const tuple = `${to.family === 'IPv4' ? 4 : 6} ${formatIp(to)} . ${protocol} . ${port}`;
+        const service = plan.serviceAt(tuple) ?? formatIp(to);
+        if (more > 0) this.#note({ from: cluster || 'several clusters', service, port: `${port}/${protocol}` }, more);
+      }
+    // Elements time out after ten minutes; what was counted of them is in the refusals.
+    if (this.#counted.size > countedMax) this.#counted.clear();
+  }
+
+  #note(what: Omit<Refusal, 'packets'>, packets: number): void {
+    const key = JSON.stringify(what);
+    const known = this.#refusals.get(key);
+    if (known === undefined && this.#refusals.size >= refusalsMax) return;
+    this.#refusals.set(key, { ...what, packets: (known?.packets ?? 0) + packets });
+  }
+}
+
+const countedMax = 100_000;
+
+interface SeenElement {
+  readonly elem?: {
+    readonly val?: { readonly concat?: readonly (string | number)[] };
+    readonly counter?: { readonly packets?: number };
+  };
+}
+
+function keptTable(plan: AccessPlan, onTaken: () => void): KeptTable {
+  const seen: ReadonlySet<string> = new Set(seenSets);
+  const tablePlan: TablePlan = {
+    name: accessTableName,
+    get tracked() {
+      return new Set(
+        declarations(plan.config)
+          .map(({ name }) => name)
+          .filter((name) => !seen.has(name)),
+      );
+    },
+    untracked: seen,
+    rules: () => accessRules(plan.config),
+    elements: () => plan.elements(),
+  };
+  return {
+    plan: tablePlan,
+    takeChange: (): TableChange | undefined => {
+      const difference = plan.takeChange();
+      const { added, deleted } = difference;
+      if (added.length + deleted.length === 0) return undefined;
+      return { script: changeScript(difference), ...(deleted.length > 0 ? { onDone: onTaken } : {}) };
+    },
+    refill: (present: PresentTable | undefined) => {
+      plan.takeChange();
+      return accessRefill(plan, present);
+    },
+    declare: () => declareScript(plan.config),
+    replace: () => `${removeAccessScript}${declareScript(plan.config)}`,
+  };
+}
