@@ -21,8 +21,8 @@ import { runProgram } from '../nft/edge/programs.ts';
 import type { TablePlan } from '../nft/read-back.ts';
 import type { PresentTable } from '../nft/script.ts';
 import type { KeptTable, TableChange, TableKeeper } from '../nft/table-keeper.ts';
-import type { ProbeResult } from './edge/probe.ts';
-import { accessTableName } from './names.ts';
+import type { ProbeEnds, ProbeResult } from './edge/probe.ts';
+import { accessTableName, probe } from './names.ts';
 import { clusterOf, flowsToEnd } from './open-flows.ts';
 import { AccessPlan, configOf } from './plan.ts';
 import {
@@ -43,7 +43,7 @@ export interface AccessGuardOptions {
   readonly nft: Nft;
   /** Has the table kept as this says. */
   readonly keep: (table: KeptTable) => TableKeeper;
-  readonly probe: (family: 'IPv4' | 'IPv6') => Promise<ProbeResult | undefined>;
+  readonly probe: (ends: ProbeEnds) => Promise<ProbeResult | undefined>;
   /** The report may be another one. */
   readonly onChange: () => void;
 }
@@ -263,7 +263,10 @@ export class AccessGuard {
 
   async #prove(): Promise<void> {
     const isExported = this.#running?.plan.config.mode === 'Exported';
-    const results = [await this.#options.probe('IPv4'), await this.#options.probe('IPv6')];
+    const results = [
+      await this.#options.probe({ ...probe, ...probe.IPv4 }),
+      await this.#options.probe({ ...probe, ...probe.IPv6 }),
+    ];
     const known = results.filter((result) => result !== undefined);
     if (known.length === 0) this.#proof = 'no connection over loopback could be tried';
     else if (known.some(({ exported }) => !exported))

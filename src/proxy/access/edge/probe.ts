@@ -2,7 +2,14 @@
 // is not.
 
 import { connect, createServer, type Server } from 'node:net';
-import { probe } from '../names.ts';
+
+/** Addresses of caller and endpoint, and two ports there. */
+export interface ProbeEnds {
+  readonly from: string;
+  readonly to: string;
+  readonly exported: number;
+  readonly refused: number;
+}
 
 /** Whether each port was reached; undefined for a family that this machine does not have. */
 export interface ProbeResult {
@@ -12,18 +19,17 @@ export interface ProbeResult {
 
 const answerMs = 2000;
 
-export async function probeAccess(family: 'IPv4' | 'IPv6'): Promise<ProbeResult | undefined> {
-  const { from, to } = probe[family];
+export async function probeAccess({ from, to, ...ports }: ProbeEnds): Promise<ProbeResult | undefined> {
   const servers: Server[] = [];
   try {
-    for (const port of [probe.exported, probe.refused]) {
+    for (const port of [ports.exported, ports.refused]) {
       const server = await listen(to, port);
       if (server === undefined) return undefined;
       servers.push(server);
     }
     return {
-      exported: await isReached({ from, to, port: probe.exported }),
-      refused: !(await isReached({ from, to, port: probe.refused })),
+      exported: await isReached({ from, to, port: ports.exported }),
+      refused: !(await isReached({ from, to, port: ports.refused })),
     };
   } finally {
     for (const server of servers) server.close();
