@@ -436,7 +436,7 @@ describe('install: values', () => {
         metadata: { annotations: { 'example.com/a': 'b' } },
         spec: { nodeSelector, affinity, tolerations, imagePullSecrets: [{ name: 'registry' }] },
       });
-      const [own] = pod.spec.containers;
+      const own = servingIn(pod.spec);
       expect(own).toMatchObject({
         imagePullPolicy: 'Always',
         env: expect.arrayContaining([{ name: 'A', value: 'b' }]),
