@@ -1,0 +1,107 @@
+// What a gateway refuses, bounds and forgets: real Envoys in network namespaces. Needs root.
+
+import { expect, test } from 'vitest';
+import type { Credentials } from '../../src/base/x509/certificates.ts';
+import { mayUse } from '../../src/clusterset/kinds/service-shard.ts';
+import type { GatewayTimes } from '../../src/xds/sources/gateways.ts';
+import { describeWith } from '../support/counterparts.ts';
+import {
+  certified,
+  clusterSet,
+  connect,
+  exportService,
+  type GatewayCluster,
+  gatewayPorts,
+  introduce,
+  nodeOf,
+  startCluster,
+  startGateway,
+} from '../support/gateway-world.ts';
+import { until } from '../support/xds-meshes.ts';
+
+const pod = '10.70.2.1';
+const echo = { name: 'echo', ip: '243.9.0.3', port: 7000, endpoint: pod };
+const web = { name: 'web', ip: '243.9.0.1', port: 8080, endpoint: pod };
+const [port] = gatewayPorts;
+const _listenerPort = 15_101;
+
+interface World {
+  readonly east: GatewayCluster;
+  readonly west: GatewayCluster;
+  readonly south: GatewayCluster;
+  readonly links: ReadonlyMap<string, string>;
+}
+
+/** East has a gateway; west and south may call, and have no Envoys yet. */
+async function world(times: GatewayTimes = {}): Promise<World> {
+  const east = await startCluster('east', { gateways: 1, times });
+  const west = await startCluster('west', { times });
+  const south = await startCluster('south', { times });
+  const links = new Map([west, south].map((caller) => [caller.id, connect(east, caller)[0]]));
+  await east.inside.ask({ do: 'serve', name: 'web of east', address: pod, port: 8080 });
+  await east.inside.ask({ do: 'echo', address: pod, port: 7000 });
+  for (const service of [echo, web]) await exportService(east, service);
+  await introduce(east, [west, south], links);
+  await startGateway(east);
+  for (const each of [west, south])
+    await until(`${each.id} is admitted`, async () => ((await asked({ links }, each)) === '200' ? true : undefined));
+  return { east, west, south, links };
+}
+
+const echoAuthority = `${echo.ip}:${echo.port}`;
+
+async function asked(
+  { links }: Pick<World, 'links'>,
+  caller: GatewayCluster,
+  authority = echoAuthority,
+  pair?: Credentials,
+): Promise<unknown> {
+  const to = { address: links.get(caller.id)!, port, sni: `${caller.id}.${clusterSet}` };
+  const shown = pair ?? (await certified(caller, nodeOf(caller.id)));
+  return caller.inside.ask({ do: 'connect', ...to, ...shown, authority });
+}
+
+describeWith(['envoy', 'ip', 'nft'], 'gateways: what is refused', () => {
+  test('every caller × every service × all sets of members that an export may name -> admitted as the rule says, by address and by name', async () => {
+    const at = await world();
+    const members = ['east', 'west', 'south', 'north'];
+    const subsets = Array.from({ length: 1 << members.length }, (_, bits) =>
+      members.filter((_id, index) => (bits >> index) & 1),
+    );
+    const limits = [undefined, ...subsets];
+    const services = limits.map((exportTo, index) => ({
+      ...{ name: `s${index}`, ip: `243.9.1.${index + 1}`, port: 7000, endpoint: pod },
+      ...(exportTo && { exportTo }),
+    }));
+    for (const service of services) await exportService(at.east, service);
+    await until('the last one is served', async () =>
+      (await asked(at, at.south, '243.9.1.17:7000')) === '200' ? true : undefined,
+    );
+    const wrong: unknown[] = [];
+    let admitted = 0;
+    for (const caller of [at.west, at.south])
+      for (const { name, ip, exportTo } of services) {
+        const wanted = mayUse(exportTo, { exporter: 'east', reader: caller.id }) ? '200' : '403';
+        for (const host of [ip, `${name}.shop.svc.clusterset.local`]) {
+          const answer = await asked(at, caller, `${host}:7000`);
+          if (answer === '200') admitted += 1;
+          if (answer !== wanted) wrong.push([caller.id, host, exportTo, answer]);
+        }
+      }
+    expect(wrong).toEqual([]);
+    // Eight of the sixteen sets name each caller, and there is the export for all.
+    expect(admitted).toBe(2 * 2 * 9);
+  });
+
+  test('clocks that differ: certificates of an issuer four minutes ahead -> admitted; an hour ahead, or two behind -> refused', async () => {
+    const at = await world();
+    const { west } = at;
+    const minute = 60_000;
+    const with_ = async (aheadMs: number) =>
+      asked(at, west, echoAuthority, await certified(west, nodeOf('west'), { aheadMs }));
+    expect(await with_(4 * minute)).toBe('200');
+    expect(await with_(60 * minute)).toMatch(/^refused/);
+    expect(await with_(-120 * minute)).toMatch(/^refused/);
+    expect(await with_(0)).toBe('200');
+  });
+});
