@@ -829,14 +829,14 @@ export const mends: readonly Mend[] = [
     title: 'callers with other certificates, names and wishes -> refused, each with its reason',
     file: 'src/xds/gateways/service.ts',
     was: "const rbac = allowed === 'all' ? allowAll :",
-    became: 'const rbac = allowed !== undefined ? allowAll :',
+    became: "const rbac = allowed === 'all' || allowed.length >= 0 ? allowAll :",
   },
   {
     test: 'test/gateways.test.ts',
     title: 'a gateway that presents another certificate than its own cluster would -> nothing is sent to it',
     file: 'src/xds/gateways/near-side.ts',
     was: 'validation_context_sds_secret_config: secretReference(remoteSecret(id)),',
-    became: 'alpn_protocols: remoteSecret(id) && ["h2"],',
+    became: '...(remoteSecret(id) === undefined && {}),',
   },
   {
     test: 'test/gateways.test.ts',
