@@ -386,8 +386,8 @@ export const mends: readonly Mend[] = [
     test: 'src/peering/rules/name-claims.test.ts',
     title: 'names: two owners claim one name -> the older keeps it, the other has its alias, both are told',
     file: 'src/peering/rules/name-claims.ts',
-    was: 'const claims = [...this.#claimsOf(name), claimant].sort(byAge);',
-    became: 'const claims = [...this.#claimsOf(name), claimant].sort((one, other) => byAge(other, one));',
+    was: 'const claims = [...this.#claimsOf(name), claimant].sort(compareRights);',
+    became: 'const claims = [...this.#claimsOf(name), claimant].sort((one, other) => compareRights(other, one));',
   },
   {
     test: 'src/peering/session/consumer-session-limits.test.ts',
