@@ -42,6 +42,7 @@ const others: Readonly<Record<string, string>> = {
   'peer bundle': 'prints certificates in PEM',
   'bug-report': 'writes one archive and is done when it ends',
   'xds bootstrap': 'prints the configuration of an Envoy',
+  'xds drain': 'acts on one running Envoy, and is done when it ends',
   'xds renew': 'writes certificates to files, and runs on if asked to',
   'snapshot save': 'writes one file and is done when it ends',
   'snapshot restore': 'changes the folder of a home that does not run',

@@ -87,7 +87,7 @@ test('dig of a federated name with home and broker -> the resolver, then the aut
   const wrong = await runPortolan([...words, '--broker-kubeconfig', kubeconfig('south')]);
   expect([wrong.code, wrong.err]).toEqual([
     4,
-    expect.stringMatching(/no authority reports at https:.*; start portolan dns there/),
+    expect.stringMatching(/no authority reports at https:.*; start portolan authority there/),
   ]);
 });
 

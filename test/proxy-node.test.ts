@@ -288,6 +288,23 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
     expect(others()).toBe(before);
   });
 
+  test('a firewall is restarted, which flushes the whole ruleset -> our tables are back within seconds', async () => {
+    const others = net.run(node, 'nft list table ip others');
+    const tables = () =>
+      net
+        .run(node, 'nft list tables')
+        .split('\n')
+        .filter((line) => line.includes('portolan'))
+        .sort();
+    const ours = () => JSON.stringify(comparable(net.run(node, 'nft -j list ruleset')));
+    const [planned, before] = [ours(), tables()];
+    expect(before).toContain('table inet portolan-retry');
+    net.run(node, 'nft flush ruleset');
+    net.run(node, `nft '${others}'`);
+    await until('all of it was put right', async () => ours() === planned && `${tables()}` === `${before}`);
+    expect(await who(node, {})).toEqual({ who: ['s1', 's2', 's3'], failures: {} });
+  });
+
   test('a rule is replaced by another while nothing watches -> the comparison finds it by its text, and puts it right', async () => {
     expect(await differences()).toEqual([]);
     // A monitor that lost track of maps is replaced within this time.

@@ -78,6 +78,14 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     endsAt: 100,
   },
   PortolanProxyCertificateOverdue: flips('portolan_xds_proxy_certificates_due', 1, 0),
+  PortolanGatewayUnreachable: flips('portolan_gateway_reachable{remote="east",gateway="192.0.2.1:15443"}', 0, 1),
+  PortolanGatewayCertificateOverdue: {
+    series: {
+      'portolan_certificate_expiry_timestamp_seconds{certificate="gateway"}': `${3 * hour}x60 ${day}x60`,
+    },
+    firesAt: 20,
+    endsAt: 100,
+  },
   // One of a week with 20 hours left, and one of two hours that is renewed after a third of them.
   PortolanTokenEnds: {
     series: {

@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { errorText } from '../../src/base/log.ts';
 import { createRealHost } from '../../src/base/real/host.ts';
 import { createRealWorld } from '../../src/base/real/world.ts';
+import { exitCodes, exitKindOf } from '../../src/cli/exit-codes.ts';
 import { addPeerCommands } from '../../src/cli/peer/index.ts';
 import { addPeeringCommand } from '../../src/cli/roles/peering.ts';
 import { runPeering } from '../../src/main/peering/process.ts';
@@ -23,5 +24,5 @@ try {
   await program.parseAsync();
 } catch (error) {
   process.stderr.write(`portolan: ${errorText(error)}\n`);
-  process.exitCode = 1;
+  process.exitCode = exitCodes[exitKindOf(error)];
 }

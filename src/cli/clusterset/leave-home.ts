@@ -7,6 +7,7 @@ import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/se
 import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { verdictsName } from '../../clusterset/membership/membership.ts';
 import { resolverAuthoritySecret } from '../../clusterset/membership/resolver-authority.ts';
+import { homeAccessKeys, homeAccessName } from '../../clusterset/rules/access/home-access.ts';
 import {
   exportConditionTypes,
   exportedAfterAnnotation,
@@ -18,6 +19,7 @@ import {
 import { clusterSetDnsName } from '../../clusterset/rules/clusterset-dns.ts';
 import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { removeKey } from '../../kube/client/config-map-keys.ts';
 import { configMapType } from '../../kube/objects/config-map.ts';
 import { endpointSliceType, sliceManagedByLabel, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
@@ -40,6 +42,8 @@ export async function cleanHome(home: Client, clusterId: string): Promise<void> 
   await clearConditions(home);
   for (const name of [verdictsName, clusterSetDnsName, stubZonesName])
     await deleteIfPresent(home, configMapType, { namespace: systemNamespace, name });
+  // The mode in it is the admin's, and holds for the next set too.
+  await removeKey(home, { namespace: systemNamespace, name: homeAccessName }, homeAccessKeys.podRanges);
   await deleteIfPresent(home, secretType, { namespace: systemNamespace, name: resolverAuthoritySecret });
   for (const name of [clusterIdProperty, clusterSetProperty]) {
     const property = await getOrUndefined(home, clusterPropertyType, { name });

@@ -94,10 +94,12 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
   const node = new NodeChecks(options);
   parts.add('node checks', () => node.stop());
   await node.start();
+  let present = table.ranges;
   const useRanges = async (ranges: readonly IpRange[]) => {
     const problem = await node.useRanges(ranges);
     if (problem !== '') return problem;
     applier.setTable({ ...table, ranges });
+    present = ranges;
     await writeRetries(nft, ranges, log);
     return problem;
   };
@@ -112,7 +114,7 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     for (const one of kept.values()) found.push(...(await one.verify()));
     return found;
   };
-  addMonitor({ world, log, nft, kept }, parts);
+  addMonitor({ world, log, nft, kept, onUnseen: () => writeRetries(nft, present, log) }, parts);
   addVerification({ world, log, verify, everyMs: options.verifyMs }, parts);
   return {
     start: async () => {
@@ -212,10 +214,13 @@ function addMonitor(
     log,
     nft,
     kept,
+    onUnseen,
   }: Pick<KernelModeOptions, 'world' | 'log'> & {
     readonly nft: NftProgram;
     /** By the name of their table. */
     readonly kept: ReadonlyMap<string, Kept>;
+    /** Changes may have been missed, also of tables that are not compared. */
+    readonly onUnseen: () => Promise<void>;
   },
   parts: Parts,
 ): void {
@@ -236,6 +241,13 @@ function addMonitor(
         },
         (error: unknown) => log.warn('the rules in the kernel cannot be compared', { error: errorText(error) }),
       );
+  };
+  const lookAtAll = () => {
+    void onUnseen();
+    for (const one of kept.values())
+      one
+        .verify()
+        .catch((error: unknown) => log.warn('the rules in the kernel cannot be compared', { error: errorText(error) }));
   };
   const restore = (change: ForeignChange) => {
     for (const [name, one] of kept)
@@ -259,7 +271,12 @@ function addMonitor(
       onEnd: (why) => {
         if (monitor !== opened) return;
         log.warn('changes by others are not noticed for a moment', { why });
-        timer = world.timers.after(monitorRestartMs, open);
+        // `nft flush ruleset`, as at a restart of a firewall, ends nft 1.0.6 before it tells of it.
+        lookAtAll();
+        timer = world.timers.after(monitorRestartMs, () => {
+          open();
+          overlap = world.timers.after(monitorOverlapMs, lookAtAll);
+        });
       },
     });
     monitor = opened;
