@@ -263,6 +263,7 @@ function addMonitor(
       onTransaction: (transaction) => writers.seen(transaction),
       // The old one goes on until the new one listens: what both see is looked at twice.
       onLost: () => {
+        timer?.cancel();
         timer = world.timers.after(Math.max(0, openedMs + monitorRestartMs - world.clock.monotonicMs()), () => {
           open();
           overlap = world.timers.after(monitorOverlapMs, () => void opened.stop());
@@ -273,6 +274,8 @@ function addMonitor(
         log.warn('changes by others are not noticed for a moment', { why });
         // `nft flush ruleset`, as at a restart of a firewall, ends nft 1.0.6 before it tells of it.
         lookAtAll();
+        // It may have lost track before, and be about to be replaced.
+        timer?.cancel();
         timer = world.timers.after(monitorRestartMs, () => {
           open();
           overlap = world.timers.after(monitorOverlapMs, lookAtAll);
