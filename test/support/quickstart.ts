@@ -28,7 +28,7 @@ export function stepsOf(file: string): Step[] {
 }
 
 /** Roles run until they are stopped. */
-const roles = /^portolan (api|up|dns|peering|agent|proxy|xds) /;
+const roles = /^portolan (api|up|dns|authority|peering|agent|proxy|xds) /;
 
 export interface Machine {
   readonly name: string;
