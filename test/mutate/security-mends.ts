@@ -900,9 +900,9 @@ export const mends: readonly Mend[] = [
     test: 'test/peering-attack.test.ts',
     title:
       'one peer sends 300 services of 0.9 MB at once -> so much is stored and no more, memory stays, another peer is synced meanwhile',
-    file: 'src/peering/kinds/peer.ts',
-    was: 'storedMegabytesMax: 32,',
-    became: 'storedMegabytesMax: 32_000,',
+    file: 'src/peering/trust/peer-registry.ts',
+    was: 'bytesMax: (spec.storedMegabytesMax ?? peerDefaults.storedMegabytesMax) * 1024 * 1024,',
+    became: 'bytesMax: (spec.storedMegabytesMax ?? peerDefaults.storedMegabytesMax) * 1024 * 1024 * 1024,',
   },
   {
     test: 'test/external-traffic.test.ts',
@@ -945,6 +945,13 @@ export const mends: readonly Mend[] = [
     test: 'test/peering-attack.test.ts',
     title:
       'strangers: 150 connections without a certificate, 16 unfinished POSTs each -> memory stays, peers are served',
+    file: 'src/base/grpc/server-options.ts',
+    was: 'strangerMs: 10_000,',
+    became: 'strangerMs: 10_000_000,',
+  },
+  {
+    test: 'src/base/grpc/transport-server.test.ts',
+    title: 'grpc server: unfinished bodies -> so many at once, each for so long',
     file: 'src/base/grpc/transport-plain.ts',
     was: 'if (this.#reading >= limits.bodies)',
     became: 'if (this.#reading < 0)',

@@ -42,11 +42,16 @@ test('export: by name -> those services and no others, to those peers and no oth
 });
 
 test('export: names, paths and selectors that fit services of another namespace -> none of those is offered', () => {
-  const metadata = { name: 'secret', namespace: 'bank', labels: { tier: 'gold' } };
-  catalog.setService('bank', 'secret', { apiVersion: 'v1', kind: 'Service', metadata, spec: onePort } as Service);
+  const putSecret = (tier: string) => {
+    const metadata = { name: 'secret', namespace: 'bank', labels: { tier } };
+    catalog.setService('bank', 'secret', { apiVersion: 'v1', kind: 'Service', metadata, spec: onePort } as Service);
+  };
+  putSecret('silver');
   putService('own', { labels: { tier: 'gold' } });
   putExport('all', { services: ['secret', 'bank/secret', '../bank/secret', '*'], serviceSelector: {} });
   putExport('gold', { serviceSelector: { matchLabels: { tier: 'gold' } } });
+  // Each of the two is looked at when it changes.
+  putSecret('gold');
   expect(offered()).toEqual(['own.shop.mesh.us.example']);
 });
 
