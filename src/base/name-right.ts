@@ -1,4 +1,4 @@
-// Who has a name that several claim: one rule for external services, services of peers and the resolver. A claim that was
+// Decides who has a name that several claim, for external services, services of peers and the resolver. A claim that was
 // settled before goes first, then the older one; between claims of one age, names and keys decide. Pure.
 
 import { compareText } from './compare-text.ts';

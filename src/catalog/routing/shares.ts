@@ -109,7 +109,7 @@ function sumOf(lots: readonly Lot<unknown>[]): number {
   return lots.reduce((sum, { share }) => sum + share, 0);
 }
 
-/** Of the first list that has some: these, and all lists without them. */
+/** Takes the matching items out of the first list that has any; returns them and the lists that are left. */
 function takeFirst<T>(
   lists: readonly (readonly T[])[],
   isTaken: (item: T) => boolean,

@@ -34,7 +34,7 @@ interface AcceptRequest {
   readonly id: string;
   readonly ranges: 'if none' | 'replace' | 'leave';
   readonly further: readonly string[];
-  /** Of its packets, in place of those it has or reported. */
+  /** The ranges its packets come from, in place of those it has or reported. */
   readonly sourceRanges?: readonly string[];
   /** In place of what the member reported. */
   readonly network?: Pick<ClusterSpec, 'network' | 'gatewayRanges'>;

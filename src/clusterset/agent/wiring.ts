@@ -53,7 +53,7 @@ export interface WiringOptions {
   readonly policies: Informer<ServiceExportPolicy>;
   readonly importPolicies: Informer<ServiceImportPolicy>;
   readonly trafficShifts: Informer<TrafficShift>;
-  /** What the proxies of this cluster have counted of a service. */
+  /** Connections of a service, as each proxy of this cluster counted them. */
   readonly countsOf: (service: string) => readonly ProxyCounts[];
   readonly federated: Informer<FederatedService>;
   readonly properties: Informer<ClusterProperty>;

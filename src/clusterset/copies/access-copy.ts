@@ -1,4 +1,4 @@
-// Who may call into this cluster, as this agent sees it: the ClusterSet's mode and the members' source ranges from the broker,
+// Keeps what decides about calls into this cluster: the ClusterSet's mode and the members' source ranges from the broker,
 // and what its own admin wrote at home.
 
 import type { Log } from '../../base/log.ts';

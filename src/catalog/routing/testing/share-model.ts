@@ -44,7 +44,7 @@ export function modelShares(endpoints: readonly ModelEndpoint[], routing: Routin
   return afterShift(got, endpoints, routing);
 }
 
-/** Of each connection that would go to the one cluster, so many of a hundred go to the other. */
+/** A percentage of the connections to one cluster goes to the other. */
 function afterShift(
   got: Map<string, number>,
   endpoints: readonly ModelEndpoint[],

@@ -158,7 +158,7 @@ export function createRoutes(
       : { type: 'Overlap', status: 'True', reason: 'OtherPolicy', message };
   }
 
-  /** Of all policies at once, by one look at all imports, at most once in a while. */
+  /** One look at all imports gives the messages of all policies; it is taken at most once in a while. */
   function overlapMessages(): ReadonlyMap<string, string> {
     const nowMs = context.world.clock.monotonicMs();
     if (overlaps !== undefined && (!areOverlapsOld || nowMs - overlaps.atMs < overlapPauseMs)) return overlaps.byPolicy;
