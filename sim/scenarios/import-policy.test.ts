@@ -1,6 +1,8 @@
 // ServiceImportPolicies of one cluster: what its imports carry, what is not imported, and what happens to wishes that make no sense.
 
 import { describe, expect, test } from 'vitest';
+import { clusterType } from '../../src/clusterset/kinds/cluster.ts';
+import { type ClusterProperty, clusterPropertyType } from '../../src/clusterset/kinds/cluster-property.ts';
 import { clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
@@ -179,6 +181,33 @@ describe('import policy', () => {
       );
     await settle();
     expect(await routing(west)).toBe('{"l":{"east":1,"west":1}}');
+  });
+
+  test('by a ClusterProperty of a member and by a label of its Cluster -> follows both as they come, change and go', async () => {
+    const { set, west, east, settle } = await threeClusters();
+    const gpu = { matchLabels: { 'gpu.example': 'a100' } };
+    await west.create(
+      serviceImportPolicyType,
+      policy('gpu', { clusters: [{ propertySelector: gpu }, { clusterSelector: { matchLabels: { tier: 'gold' } } }] }),
+    );
+    await settle();
+    expect(await routing(west)).toBeUndefined();
+    const property = { apiVersion: 'about.k8s.io/v1beta1', kind: 'ClusterProperty', metadata: { name: 'gpu.example' } };
+    await east.create(clusterPropertyType, { ...property, spec: { value: 'a100' } } as ClusterProperty);
+    await settle();
+    expect(await routing(west)).toBe('{"g":[[["east"]]]}');
+    const labels = { tier: 'gold' };
+    await set.broker.admin.patch(clusterType, { namespace: setName, name: 'south' }, merge({ metadata: { labels } }));
+    await settle();
+    expect(await routing(west)).toBe('{"g":[[["east"]],[["south"]]]}');
+    await east.patch(clusterPropertyType, { name: 'gpu.example' }, merge({ spec: { value: 'h100' } }));
+    await settle();
+    expect(await routing(west)).toBe('{"g":[[["south"]]]}');
+    await east.patch(clusterPropertyType, { name: 'gpu.example' }, merge({ spec: { value: 'a100' } }));
+    await settle();
+    await east.delete(clusterPropertyType, { name: 'gpu.example' });
+    await settle();
+    expect(await routing(west)).toBe('{"g":[[["south"]]]}');
   });
 
   test('a thousand policies -> the first by name decides, the others say so', async () => {

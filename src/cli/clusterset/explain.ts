@@ -5,25 +5,14 @@ import type { Command } from 'commander';
 import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
 import { explainService, NotExported, type ServiceExplanation } from '../../clusterset/explain/explain-service.ts';
 import { readSetState, type SetState } from '../../clusterset/explain/set-state.ts';
-import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { describeLease, type LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
-import { parseServiceKey } from '../../clusterset/rules/names.ts';
-import { reachCondition } from '../../clusterset/rules/networks/reach-condition.ts';
-import {
-  describeRouting,
-  readRouting,
-  routedByAnnotation,
-  routingAnnotation,
-} from '../../clusterset/rules/routing/routing.ts';
-import { getOrUndefined } from '../../kube/client/absent.ts';
-import type { Client } from '../../kube/client/client.ts';
-import { conditionOf } from '../../kube/objects/conditions.ts';
 import { CommandError, exitCodes, notFoundError } from '../exit-codes.ts';
 import { addExplainConnectionCommand } from '../external/explain-connection.ts';
 import { didYouMean, findService, knownServices } from '../suggest.ts';
 import { formatOutput, formatTable, type OutputFormat, outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
+import { seenFromHere } from './explain-here.ts';
 import { explainAtHome, formatHomeExplanation, type HomeExplanation } from './explain-home.ts';
 
 interface ExplainFlags extends HomeFlags {
@@ -55,7 +44,10 @@ Examples:
         membership,
         run: async (broker) => {
           const state = await readSetState({ home, broker, membership, clock: deps.world.clock, keys: [key] });
-          return { ...explain(state, key, await knownServices(home)), ...(await seenFromHere(home, key)) };
+          return {
+            ...explain(state, key, await knownServices(home)),
+            ...(await seenFromHere(home, key, state.policy.choice)),
+          };
         },
         away: (why) => explainAtHome({ home, key, why }),
       });
@@ -67,20 +59,6 @@ Examples:
         : formatExplanation(explanation, format);
     for (const line of lines) deps.print(line);
   });
-}
-
-/** The ways and shares of other clusters, as this one's agent wrote them; nothing where all are in one network and alike. */
-async function seenFromHere(home: Client, key: string): Promise<Pick<ServiceExplanation, 'reached' | 'routed'>> {
-  const object = await getOrUndefined<ServiceImport>(home, serviceImportType, parseServiceKey(key));
-  const condition = conditionOf(object?.status?.conditions, reachCondition);
-  const annotations = object?.metadata.annotations ?? {};
-  const wishes = describeRouting(readRouting(annotations[routingAnnotation] ?? ''));
-  const policy = annotations[routedByAnnotation];
-  const by = policy === undefined ? 'by the clusterset or its exporters' : `by policy ${policy}`;
-  return {
-    ...(condition === undefined ? {} : { reached: condition.message }),
-    ...(wishes === undefined ? {} : { routed: `${wishes} (${by})` }),
-  };
 }
 
 function explain(state: SetState, key: string, known: readonly string[]): ServiceExplanation {
@@ -104,6 +82,8 @@ function explanationText(explanation: ServiceExplanation): string[] {
   lines.push(...clusterTable(explanation), '');
   if (explanation.reached !== undefined) lines.push(`reached from here: ${explanation.reached}`, '');
   if (explanation.routed !== undefined) lines.push(`new connections from here: ${explanation.routed}`, '');
+  const { precedence = [] } = explanation;
+  if (precedence.length > 0) lines.push('who decides that here:', ...precedence.map((line) => `  ${line}`), '');
   for (const { field, value, winner, says } of fields) {
     const isAgreed = says.every(({ agrees }) => agrees);
     lines.push(`${field}: ${value}${isAgreed ? ' (all agree)' : `, decided by ${winner}`}`);

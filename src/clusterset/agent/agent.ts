@@ -16,6 +16,7 @@ import { LeaseController } from '../controllers/lease.ts';
 import { createPlacementProblems } from '../controllers/placement-problems.ts';
 import { shiftedService, shiftsByService } from '../controllers/policies/shifts.ts';
 import { createGatewayReporter } from '../controllers/reports/gateway-report.ts';
+import { createPropertyReporter } from '../controllers/reports/property-report.ts';
 import { createResolverReporter } from '../controllers/reports/resolver-report.ts';
 import { viewKey } from '../controllers/scribe.ts';
 import { AccessCopy } from '../copies/access-copy.ts';
@@ -239,6 +240,12 @@ export function createAgent(options: AgentOptions): Agent {
     systemNamespace,
     ...membership,
   });
+  const propertyReporter = createPropertyReporter({
+    ...{ world, log, home, broker: options.broker, properties, clusters: members.clusters },
+    systemNamespace,
+    ...membership,
+  });
+  const reporters = [resolverReporter, gatewayReporter, propertyReporter];
   const ownRanges = followOwnRanges({
     ...{ world, log, broker, namespace, services: copies.services },
     onRanges: (ranges) => policy.setOwnRanges(ranges),
@@ -400,8 +407,7 @@ export function createAgent(options: AgentOptions): Agent {
       policy.onChange(policyChanged);
       members.on({ changed: memberChanged, heartbeat: (_id, ...beats) => heartbeatChanged(...beats) });
       for (const part of parts) part.start();
-      resolverReporter.start();
-      gatewayReporter.start();
+      for (const reporter of reporters) reporter.start();
       homeContact.start();
       every(sweepMs, sweep);
       every(brokerCheckMs, lookAtBroker);
@@ -419,7 +425,7 @@ export function createAgent(options: AgentOptions): Agent {
       homeContact.stop();
       legacy.stop();
       for (const part of parts) part.stop();
-      await Promise.all([queues.stop(), dnsOptions.stop(), resolverReporter.stop(), gatewayReporter.stop()]);
+      await Promise.all([queues.stop(), dnsOptions.stop(), ...reporters.map((reporter) => reporter.stop())]);
     },
   };
 }

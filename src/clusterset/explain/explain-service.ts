@@ -33,6 +33,8 @@ export interface ServiceExplanation extends MergeExplanation {
   readonly reached?: string;
   /** Which clusters new connections from the reader go to, if they are not all alike. */
   readonly routed?: string;
+  /** Who has a say over that, in the order of precedence. */
+  readonly precedence?: readonly string[];
 }
 
 interface ClusterStanding {

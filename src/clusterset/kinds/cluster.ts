@@ -21,6 +21,8 @@ export interface Cluster extends KubernetesObject {
     gateways?: { address: string; port: number }[] | null;
     /** PEM, one certificate each: the roots of the member's own trust domain, as it reports them. */
     trustRoots?: string[] | null;
+    /** Its ClusterProperties, as the member reports them: values by name. */
+    properties?: Record<string, string | null> | null;
   };
 }
 

@@ -48,6 +48,8 @@ export interface ClusterMatch {
   zones?: string[];
   /** By labels of the Cluster object at the broker. */
   clusterSelector?: LabelSelector;
+  /** By ClusterProperties of the members, as they report them. */
+  propertySelector?: LabelSelector;
 }
 
 interface ClusterGroup extends ClusterMatch {

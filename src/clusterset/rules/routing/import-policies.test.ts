@@ -73,10 +73,14 @@ describe('wishes that make no sense', () => {
 });
 
 describe('routing of an import', () => {
-  const cluster = (region: string, zone: string, labels = {}) =>
-    ({ metadata: { name: '', labels }, spec: { namespace: '', region, zone } }) as unknown as Cluster;
+  const cluster = (region: string, zone: string, labels = {}, properties: object | null = null) =>
+    ({
+      metadata: { name: '', labels },
+      spec: { namespace: '', region, zone },
+      status: { properties },
+    }) as unknown as Cluster;
   const exporters = [
-    { id: 'east', cluster: cluster('eu', 'eu-1', { tier: 'gold' }) },
+    { id: 'east', cluster: cluster('eu', 'eu-1', { tier: 'gold' }, { 'gpu.example': 'a100', odd: 7 }) },
     { id: 'west', cluster: cluster('us', 'us-1'), share: 20 },
     { id: 'north', cluster: cluster('eu', 'eu-2'), isOtherNetwork: true },
     { id: 'lost', cluster: undefined },
@@ -86,6 +90,21 @@ describe('routing of an import', () => {
     ['a region', { clusters: [{ regions: ['eu'] }] }, '[["east","north"]]'],
     ['a region and a zone', { clusters: [{ regions: ['eu'], zones: ['eu-2'] }] }, '[["north"]]'],
     ['labels of the cluster', { clusters: [{ clusterSelector: { matchLabels: { tier: 'gold' } } }] }, '[["east"]]'],
+    [
+      'a ClusterProperty',
+      { clusters: [{ propertySelector: { matchLabels: { 'gpu.example': 'a100' } } }] },
+      '[["east"]]',
+    ],
+    [
+      'a ClusterProperty that is no text',
+      { clusters: [{ propertySelector: { matchExpressions: [{ key: 'odd', operator: 'Exists' }] }, weight: 9 }] },
+      '[[],9]',
+    ],
+    [
+      'no such ClusterProperty, and it is a member',
+      { clusters: [{ propertySelector: { matchExpressions: [{ key: 'gpu.example', operator: 'DoesNotExist' }] } }] },
+      '[["north","west"]]',
+    ],
     [
       'an exclusion goes before a group',
       { clusters: [{ regions: ['eu'] }], exclude: [{ clusters: ['east'] }] },

@@ -2,9 +2,10 @@
 // Pure.
 
 import { compareText } from '../../../base/compare-text.ts';
-import { selectsLabels } from '../../../kube/objects/label-selector.ts';
+import { type LabelSelector, selectsLabels } from '../../../kube/objects/label-selector.ts';
 import type { Cluster } from '../../kinds/cluster.ts';
 import type { ChoiceSpec, ClusterMatch, ServiceImportPolicy } from '../../kinds/service-import-policy.ts';
+import { readProperties } from './cluster-properties.ts';
 import type { Routing } from './routing.ts';
 
 export interface ImportSubject {
@@ -45,7 +46,7 @@ export function choiceProblem({ clusters, exclude, spillover, reach }: ChoiceSpe
   const groups = clusters ?? [];
   const empty = [...groups, ...(exclude ?? [])].findIndex((match) => !match || !namesSomething(match));
   if (empty >= 0)
-    return `${empty < groups.length ? `clusters[${empty}]` : `exclude[${empty - groups.length}]`} names no cluster: give clusters, regions, zones or clusterSelector`;
+    return `${empty < groups.length ? `clusters[${empty}]` : `exclude[${empty - groups.length}]`} names no cluster: give clusters, regions, zones, clusterSelector or propertySelector`;
   const weights = groups.flatMap(({ weight }) => weight ?? []);
   const sum = weights.reduce((all, weight) => all + weight, 0);
   if (sum > 100) return `the weights add up to ${sum}: they are percents, and at most 100 can be given away`;
@@ -56,9 +57,10 @@ export function choiceProblem({ clusters, exclude, spillover, reach }: ChoiceSpe
 }
 
 /** Lists that are there and empty name nobody: a template that was filled with nothing is no wish for everybody. */
-function namesSomething({ clusters, regions, zones, clusterSelector }: ClusterMatch): boolean {
+function namesSomething({ clusters, regions, zones, clusterSelector, propertySelector }: ClusterMatch): boolean {
   const lists = [clusters, regions, zones].filter((list) => list);
-  return (lists.length > 0 || Boolean(clusterSelector)) && lists.every((list) => list!.length > 0);
+  const hasSelector = Boolean(clusterSelector) || Boolean(propertySelector);
+  return (lists.length > 0 || hasSelector) && lists.every((list) => list!.length > 0);
 }
 
 function readMinReady({ minReady }: NonNullable<ChoiceSpec['spillover']>): Routing['minReady'] {
@@ -111,9 +113,12 @@ export function routingOf(choice: ChoiceSpec, exporters: readonly Exporter[]): R
   };
 }
 
-function matches({ clusters, regions, zones, clusterSelector }: ClusterMatch, { id, cluster }: Exporter): boolean {
+function matches(match: ClusterMatch, { id, cluster }: Exporter): boolean {
+  const { clusters, regions, zones, clusterSelector, propertySelector } = match;
   if (clusters && !clusters.includes(id)) return false;
   if (regions && !regions.includes(cluster?.spec.region ?? '')) return false;
   if (zones && !zones.includes(cluster?.spec.zone ?? '')) return false;
-  return !clusterSelector || (cluster !== undefined && selectsLabels(clusterSelector, cluster.metadata.labels ?? {}));
+  const fits = (selector: LabelSelector | undefined, values: Record<string, string> | undefined) =>
+    !selector || (cluster !== undefined && selectsLabels(selector, values ?? {}));
+  return fits(clusterSelector, cluster?.metadata.labels) && fits(propertySelector, readProperties(cluster));
 }
