@@ -2,6 +2,7 @@
 // that is more than is promised.
 
 import { until } from '../support/dns-process.ts';
+import { portolan } from '../support/portolan.ts';
 import type { Loaded } from '../support/xds-inside.ts';
 import { type Gateway, type Id, ids, pause, type Stage } from './stage.ts';
 
@@ -105,12 +106,8 @@ function whenHealthy(stage: Stage, at: Id, cluster: Id): Promise<void> {
 
 /** As the guide says. */
 async function drain(stage: Stage, gateway: Gateway): Promise<void> {
-  await stage.admin(gateway, '/healthcheck/fail');
-  await pause(3000);
-  await stage.admin(gateway, '/drain_listeners?graceful');
-  await until('no stream is open at the gateway', async () =>
-    /downstream_rq_active: 0$/m.test(await stage.admin(gateway, '/stats?filter=http.gateway.downstream_rq_active')),
-  );
+  const said = await stage.net.output(gateway.place, portolan, ['xds', 'drain']);
+  if (!said.startsWith('drained')) throw new Error(`${gateway.place.name}: ${said.trim()}`);
   await gateway.envoy.end('SIGTERM');
 }
 
@@ -148,6 +145,8 @@ const shares: Act = {
     }
     const { isClosed } = await stage.tell<{ isClosed: boolean }>('west', { do: 'held', name: 'kept' });
     if (isClosed) throw new Error('a connection that was open beside the short ones has ended');
+    // A gateway that is drained would wait for it.
+    await stage.tell('west', { do: 'letGo', name: 'kept' });
     return texts.join('; ');
   },
 };

@@ -24,6 +24,8 @@ export type Order =
   | { readonly do: 'echo'; readonly address: string; readonly port: number }
   /** The same without TLS. */
   | { readonly do: 'holdPlain'; readonly name: string; readonly address: string; readonly port: number }
+  /** Closes a connection that is held. */
+  | { readonly do: 'letGo'; readonly name: string }
   /** Asks for something by HTTP CONNECT over mutual TLS, and says the status. */
   | {
       readonly do: 'connect';
@@ -151,6 +153,7 @@ function tls({ address, port, sni, certificate, key }: Extract<Order, { do: 'tls
 }
 
 const held = new Map<string, { echoes: number; isClosed: boolean }>();
+const letGo = new Map<string, () => unknown>();
 const echoEveryMs = 50;
 
 type Held = Extract<Order, { do: 'hold' | 'holdPlain' }>;
@@ -164,9 +167,10 @@ function open(order: Held, onOpen: () => void): Socket {
 
 function hold(order: Held): Promise<string> {
   const state = { echoes: 0, isClosed: false };
-  held.set(order.name, state);
   return new Promise((resolve) => {
     const socket = open(order, () => socket.write('.'));
+    held.set(order.name, state);
+    letGo.set(order.name, () => socket.destroy());
     const timer = setInterval(() => socket.write('.'), echoEveryMs);
     socket.on('data', () => {
       state.echoes += 1;
@@ -318,6 +322,7 @@ async function follow(order: Order): Promise<unknown> {
   if (order.do === 'get' || order.do === 'post') return ask(order.to, false, order.do.toUpperCase());
   if (order.do === 'tls') return tls(order);
   if (order.do === 'hold' || order.do === 'holdPlain') return hold(order);
+  if (order.do === 'letGo') return void letGo.get(order.name)?.();
   if (order.do === 'connect') return connectBy(order);
   if (order.do === 'flood') return flood(order);
   if (order.do === 'endFlood') return endFlood();

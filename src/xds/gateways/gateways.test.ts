@@ -139,6 +139,7 @@ test('near side: a cluster behind gateways -> checked actively, never ejected fo
   const [cluster, , listener] = nearSideResources(remote);
   expect(cluster!.body).toHaveProperty('health_checks');
   expect(cluster!.body).not.toHaveProperty('outlier_detection');
+  expect(cluster!.body['ignore_health_on_host_removal']).toBe(true);
   expect(JSON.stringify(listener!.body)).toContain('"hostname":"%DOWNSTREAM_LOCAL_ADDRESS%"');
   expect(authorityOf('fdee::1', 80)).toBe('[fdee::1]:80');
 });

@@ -86,6 +86,8 @@ function clusterBody(name: string, { id, ownDomain }: RemoteCluster): JsonObject
         http_health_check: { host: 'gateway', path: healthPath, codec_client_type: 'HTTP2' },
       },
     ],
+    // A gateway that its cluster no longer publishes is left at once, though it still answers.
+    ignore_health_on_host_removal: true,
     // None that answers: connections fail at once, in place of hanging at gateways that are down.
     common_lb_config: { healthy_panic_threshold: { value: 0 } },
     typed_extension_protocol_options: { 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': options },
