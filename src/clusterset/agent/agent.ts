@@ -139,6 +139,7 @@ export function createAgent(options: AgentOptions): Agent {
   });
   let restoredMs: number | undefined;
   let brokerAwaySinceMs: number | undefined;
+  let isLeaving = false;
   const systemNamespace = options.systemNamespace ?? 'portolan-system';
   const homeContact = new HomeContact({ world, log, home, systemNamespace, onChange: () => lease.renewNow() });
   const lease = new LeaseController({
@@ -357,6 +358,8 @@ export function createAgent(options: AgentOptions): Agent {
   }
 
   function lookAtBroker(): void {
+    // Word was left, perhaps sooner than the broker counts as away: nothing takes it back.
+    if (isLeaving) return;
     const lostMs = lease.brokerLostMs();
     if ((lostMs === undefined) !== (brokerAwaySinceMs === undefined)) void tellBroker(lostMs);
   }
@@ -415,6 +418,7 @@ export function createAgent(options: AgentOptions): Agent {
       every(carrierCheckMs, () => carriers.look());
     },
     leaveWord: async () => {
+      isLeaving = true;
       if (brokerAwaySinceMs === undefined) await tellBroker(lease.brokerSilentMs());
       await Promise.race([queues.whenIdle('conditions'), sleep(world.timers, leaveWordMsMax)]);
     },

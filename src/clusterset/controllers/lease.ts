@@ -222,10 +222,14 @@ export class LeaseController {
     else await this.#followReports();
     this.#isJudging = false;
     if (this.#isStopped) return;
-    const { members } = this.#options;
     // Remembered before it is published: otherwise a process killed in between would begin by withdrawing it.
-    await this.#memory.remember(new Map(members.all().map(({ id }) => [id, this.#judge.record(id)])));
-    for (const { id } of members.all()) this.#tellOne(id);
+    await this.#remember();
+    for (const { id } of this.#options.members.all()) this.#tellOne(id);
+  }
+
+  #remember(): Promise<void> {
+    const { members } = this.#options;
+    return this.#memory.remember(new Map(members.all().map(({ id }) => [id, this.#judge.record(id)])));
   }
 
   /** A report has changed: the members that it concerns are looked at before the next renewal. */
@@ -319,7 +323,10 @@ export class LeaseController {
     const homeAwaySince = homeAwayOf(lease)?.since;
     this.#judge.seen({ cluster, token, nowMs, isRead: true, unchangedMs, homeAwaySince });
     if (read === undefined && homeAwaySince === undefined) this.#seat.renewed(cluster, this.#limit());
+    const before = this.verdict(cluster);
     this.#tellOne(cluster);
+    // Imports follow at once. With the old verdict, whoever compares them with the broker would call them behind.
+    if (this.verdict(cluster) !== before) void this.#remember();
   }
 
   /** For how long a lease that was read just now has not changed, by our own renewals. */

@@ -103,12 +103,29 @@ export function exportConditions(facts: ExportFacts): WantedCondition[] {
 
 /** What was true when the broker answered last may be so no longer. A fault that lies in this cluster is still one. */
 function remembered(condition: WantedCondition, { validity, brokerAwaySince }: ExportFacts): WantedCondition {
-  const { type, status, message } = condition;
   if (brokerAwaySince === undefined || validity.kind === 'invalid') return condition;
+  return outdated(condition, brokerAwaySince);
+}
+
+function outdated(condition: WantedCondition, brokerAwaySince: string): WantedCondition {
+  const { type, status, message } = condition;
   if (type === 'Ready' && status !== 'True') return condition;
   const reason = type === 'Ready' ? 'BrokerAway' : condition.reason;
   const before = `the broker has not answered since ${brokerAwaySince}; before that: `;
   return { type, status: 'Unknown', reason, message: clipText(`${before}${message}`, messageLengthMax) };
+}
+
+/** Those of `present` that rest on the broker and do not say yet that it is away, for a writer that knows nothing else. */
+export function outdatedConditions(
+  present: readonly Condition[] | undefined,
+  brokerAwaySince: string,
+): WantedCondition[] {
+  if (present?.some(({ type, status }) => type === 'Valid' && status === 'False')) return [];
+  return (present ?? [])
+    .filter(
+      ({ type, status }) => (type === 'Ready' && status === 'True') || (type === 'Conflict' && status !== 'Unknown'),
+    )
+    .map((condition) => outdated(condition, brokerAwaySince));
 }
 
 function validCondition(validity: ExportValidity): WantedCondition {

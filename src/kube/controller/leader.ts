@@ -43,6 +43,8 @@ export interface Candidate {
   isLeader(): boolean;
   /** Why the Lease could not be read or written at the last try; empty if it could. */
   problem(): string;
+  /** Whether another held the Lease when it was read last. */
+  isHeldByOther(): boolean;
   /** Ends the work, then gives the Lease up so that the next one need not wait. */
   stop(): Promise<void>;
 }
@@ -71,6 +73,7 @@ export function standForLeader(options: LeaderOptions): Candidate {
   let leadsUntilMs: number | undefined;
   /** The Lease as we wrote it last, while nothing says that it is another. */
   let held: Lease | undefined;
+  let isHeldByOther = false;
   /** Error of the last attempt. */
   let problem = '';
   /** Counts our terms. */
@@ -93,6 +96,7 @@ export function standForLeader(options: LeaderOptions): Candidate {
     const attemptTerm = term;
     const current = held ?? (await getOrUndefined<Lease>(client, leaseType, ref, { timeoutMs: requestTimeoutMs }));
     if (current !== undefined) observe(current);
+    isHeldByOther = !['', identity].includes(current?.spec?.holderIdentity ?? '');
     if (current === undefined ? isDeleted() : !mayTake(current)) {
       leadsUntilMs = undefined;
       if (current === undefined) await restore();
@@ -104,6 +108,7 @@ export function standForLeader(options: LeaderOptions): Candidate {
     // An answer that comes after the term it belongs to has ended must not make us leader again.
     if (attemptTerm !== term) return false;
     held = written;
+    isHeldByOther = false;
     leadsUntilMs = sentMs + times.renewDeadlineMs;
     return true;
   }
@@ -235,6 +240,7 @@ export function standForLeader(options: LeaderOptions): Candidate {
   return {
     isLeader,
     problem: () => problem,
+    isHeldByOther: () => isHeldByOther,
     stop: async () => {
       stopping.abort(new Error('candidate stopped'));
       await running;

@@ -10,6 +10,7 @@ import type { Metrics } from '../../base/metrics.ts';
 import type { World } from '../../base/world.ts';
 import { createAgent } from '../../clusterset/agent/agent.ts';
 import { keepWithMembership, startAuthorityRenewal } from '../../clusterset/agent/authority-renewal.ts';
+import { BrokerOutage } from '../../clusterset/agent/broker-outage.ts';
 import { createLeaderLease } from '../../clusterset/agent/leader-lease.ts';
 import { MembershipCopy } from '../../clusterset/agent/membership-copy.ts';
 import { startTokenRenewal, tokenLifetimeMs } from '../../clusterset/agent/token-renewal.ts';
@@ -57,6 +58,7 @@ interface Term {
   readonly key: string;
   readonly membership: MembershipRecord;
   readonly candidate: Candidate;
+  readonly outage: BrokerOutage;
   readonly broker: Client;
   /** Whether the broker's last answer was that it does not know us. */
   isRefused: boolean;
@@ -100,6 +102,7 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
     const ending = term;
     if (ending === undefined) return;
     log.info('no longer working for the clusterset', { clusterset: ending.membership.clusterset });
+    ending.outage.stop();
     await ending.candidate.stop();
     ending.broker.close();
     term = undefined;
@@ -165,7 +168,9 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
       create: (lease, limit) => createLeaderLease(broker, namespace, lease, limit),
       times: options.leaderTimes,
     });
-    const begun: Term = { key: keyOf(membership), membership, candidate, broker, isRefused: false };
+    const outage = new BrokerOutage({ world, log, home, systemNamespace, candidate });
+    outage.start();
+    const begun: Term = { key: keyOf(membership), membership, candidate, outage, broker, isRefused: false };
     return begun;
   }
 
