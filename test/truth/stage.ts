@@ -29,6 +29,7 @@ const quiet = ['--log-level', 'error'];
 const admin = ['--admin-listen', '127.0.0.1:0', ...quiet];
 const jumpSecondsMin = 30;
 const jumpSecondsMax = 180;
+const firstRanges = [80, 90];
 
 /** A process that can be ended, and how it is started, the first time and again. */
 interface Running {
@@ -46,6 +47,8 @@ export class Stage {
   readonly #fillers = new Map<Part, NodeJS.Timeout>();
   readonly #stops: (() => unknown)[] = [];
   readonly #dnsPorts = new Map<ClusterId, number>();
+  /** Clusters have ranges of loopback addresses after this one, beside the range of virtual addresses. */
+  #firstRange = 0;
   dashboardUrl = '';
   dashboardToken = '';
 
@@ -137,6 +140,10 @@ export class Stage {
   async #startAll(): Promise<void> {
     const { clusterSet, peers, external, release } = await takeRange(world);
     this.#stops.push(release);
+    this.#firstRange = firstRanges.find((first) => {
+      const taken = Number(clusterSet.split('.')[1]);
+      return taken < first || taken > first + clusters.length;
+    })!;
     await Promise.all(
       (['broker', 'home acme', ...clusters.map((id): Part => `home ${id}`)] as const).map((part) =>
         this.#addHome(part),
@@ -171,7 +178,7 @@ export class Stage {
   async #startCluster(id: ClusterId): Promise<void> {
     const index = clusters.indexOf(id) + 1;
     const server = `https://127.0.0.1:${this.#relays.get(`link ${id}`)!.port}`;
-    const ranges = [`127.${80 + index}.0.0/16`, `10.9${index}.0.0/16`];
+    const ranges = [`127.${this.#firstRange + index}.0.0/16`, `10.9${index}.0.0/16`];
     const place = ['--region', `r${index}`, '--server', server, '--allowed-range', ...ranges];
     const token = await this.#type('broker', `broker token ${id} --clusterset prod`, ...place);
     await this.#type(`home ${id}`, 'join', token.split('\n').at(-1)!);
@@ -180,12 +187,17 @@ export class Stage {
     this.#dnsPorts.set(id, dnsPort);
     await this.#addPart(`dns ${id}`, `home ${id}`, (kubeconfig) => [
       ...['dns', '--cluster-id', id, '--kubeconfig', kubeconfig, '--listen', `127.0.0.1:${dnsPort}`],
-      ...['--stub-listen', `127.${80 + index}.0.1:${stubPort}`, '--stub-file', join(this.folder, `${id}-stubs.json`)],
+      ...[
+        '--stub-listen',
+        `127.${this.#firstRange + index}.0.1:${stubPort}`,
+        '--stub-file',
+        join(this.folder, `${id}-stubs.json`),
+      ],
       ...['--state', join(this.folder, `${id}-names`), ...admin],
     ]);
     const client = await this.clientOf(this.kubeconfigOf(id));
     await makeNamespace(client, 'shop');
-    const address = `127.${80 + index}.0.1`;
+    const address = `127.${this.#firstRange + index}.0.1`;
     const register = async (backend: string, service: string, ...more: readonly string[]) => {
       const port = await freePort();
       this.#backends.set(backend, { server: createServer(), address, port });
