@@ -10,7 +10,9 @@ import type { AnyObject } from '../kube/objects/object.ts';
 import { createDefinitions } from './background/definitions.ts';
 import { createEventExpiry } from './background/event-expiry.ts';
 import { createGarbageCollection } from './background/garbage.ts';
+import { createNamespaceContents } from './background/namespace-contents.ts';
 import { createNamespaceEmptying, ensureNamespaces } from './background/namespaces.ts';
+import { createOwnService, type OwnAddress } from './background/own-service.ts';
 import { createOpenApi } from './discovery/openapi.ts';
 import type { Access, AuthorityFacts } from './model/access.ts';
 import type { Engine } from './model/call.ts';
@@ -36,6 +38,7 @@ export interface ApiOptions {
   readonly log: Log;
   readonly metrics?: Metrics;
   readonly limits?: Partial<ApiLimits>;
+  /** With it, every namespace has its certificates and an account `default`. */
   readonly authority?: AuthorityFacts;
   readonly audit?: AuditFacts;
   readonly snapshots?: Snapshots;
@@ -56,6 +59,8 @@ export interface Api {
   stop(): Promise<void>;
   /** Creates the definitions that are not there and updates those that differ; resolves when they are served. */
   ensureDefinitions(definitions: readonly AnyObject[]): Promise<void>;
+  /** Tells clients inside where the server is: the Service `kubernetes`. */
+  announce(own: OwnAddress): Promise<void>;
   /** Resolves when nothing is left to do behind the requests answered so far. */
   whenIdle(): Promise<void>;
 }
@@ -85,7 +90,9 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     createNamespaceEmptying(engine),
     createGarbageCollection(engine),
     createEventExpiry(engine),
+    ...(options.authority === undefined ? [] : [createNamespaceContents(engine, options.authority)]),
   ];
+  const ownService = createOwnService(engine);
   const metrics = createRequestMetrics(options.metrics, () => engine.watches.count());
   const answerPath = createPathHandler({
     engine,
@@ -117,9 +124,11 @@ export async function createApi(options: ApiOptions): Promise<Api> {
       stopReviews?.();
       stopBoundReviews?.();
       engine.watches.closeAll();
+      ownService.stop();
       for (const part of parts.toReversed()) await part.stop();
     },
     ensureDefinitions: (wanted) => definitions.ensure(wanted),
+    announce: (own) => ownService.announce(own),
     whenIdle: async () => {
       for (const part of parts) await part.whenIdle();
     },

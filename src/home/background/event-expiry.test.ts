@@ -35,7 +35,7 @@ describe('event expiry', () => {
     const watch = (await api.watch(`${path}?watch=true&resourceVersion=${api.store.revision()}`)).read();
     await api.time.advance(3 * minuteMs);
     expect(await eventKeys(api)).toEqual([]);
-    expect(watch.names.filter((line) => !line.startsWith('BOOKMARK'))).toEqual(['DELETED a']);
+    expect(watch.names.filter((line) => !line.startsWith('BOOKMARK'))).toEqual(['DELETED a', 'DELETED b']);
   });
 
   test('an Event that is written again -> an hour from then on', async () => {

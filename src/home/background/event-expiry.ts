@@ -4,7 +4,6 @@
 import { errorText } from '../../base/log.ts';
 import type { Timer } from '../../base/world.ts';
 import { eventType } from '../../kube/objects/event.ts';
-import { newEventType } from '../kinds/event.ts';
 import type { Engine } from '../model/call.ts';
 import type { Served } from '../model/registry.ts';
 import { StatusError } from '../model/status.ts';
@@ -14,6 +13,7 @@ import type { Entry, StoreEvent } from '../store/store.ts';
 import { removeObject } from '../verbs/delete.ts';
 import { systemCall } from '../verbs/system-call.ts';
 import type { Background } from './follow.ts';
+import { moveOlderEvents } from './older-events.ts';
 
 /** Removed together, so that they share commits. */
 const removedAtOnce = 100;
@@ -28,7 +28,7 @@ class EventExpiry implements Background {
   readonly #engine: Engine;
   /** Keys of all Events with the end of their lifetime, in monotonic time. */
   readonly #dueMs = new Map<string, number>();
-  #followings: Following[] = [];
+  #following: Following | undefined;
   #timer: Timer | undefined;
   #isStopped = false;
   #sweeping: Promise<void> = Promise.resolve();
@@ -39,18 +39,19 @@ class EventExpiry implements Background {
 
   async start(): Promise<void> {
     const { store, world, log } = this.#engine;
-    for (const { keyPrefix: prefix } of this.#kinds()) {
-      let isListed = false;
-      const onEvent = (event: StoreEvent) => this.#see(event, isListed);
-      this.#followings.push(await followPrefix({ store, world, log, prefix, remembersKeys: false, onEvent }));
-      isListed = true;
-    }
+    await moveOlderEvents(this.#engine);
+    const prefix = this.#served()?.keyPrefix;
+    if (prefix === undefined) return;
+    let isListed = false;
+    const onEvent = (event: StoreEvent) => this.#see(event, isListed);
+    this.#following = await followPrefix({ store, world, log, prefix, remembersKeys: false, onEvent });
+    isListed = true;
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
-    for (const following of this.#followings) following.cancel();
+    this.#following?.cancel();
     await this.#sweeping;
   }
 
@@ -58,9 +59,8 @@ class EventExpiry implements Background {
     return this.#sweeping;
   }
 
-  #kinds(): Served[] {
-    const { registry } = this.#engine;
-    return [eventType, newEventType].flatMap(({ group, plural }) => registry.findPlural(group, plural) ?? []);
+  #served(): Served | undefined {
+    return this.#engine.registry.findPlural(eventType.group, eventType.plural);
   }
 
   #see({ key, entry, previous }: StoreEvent, isNew: boolean): void {
@@ -103,7 +103,7 @@ class EventExpiry implements Background {
 
   async #remove(key: string): Promise<void> {
     const { store, world, limits } = this.#engine;
-    const served = this.#kinds().find(({ keyPrefix }) => key.startsWith(keyPrefix));
+    const served = this.#served();
     const entry = await store.get(key);
     if (entry === undefined || served === undefined) return void this.#dueMs.delete(key);
     // One that others hold by a finalizer is marked, and looked at again much later.

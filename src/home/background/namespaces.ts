@@ -62,8 +62,8 @@ export function createNamespaceEmptying(engine: Engine): Background {
 /** How many objects are left, held by their finalizers. */
 async function emptyNamespace(engine: Engine, namespace: string): Promise<number> {
   let held = 0;
-  for (const { group, plural, isNamespaced } of engine.registry.kinds()) {
-    const served = isNamespaced ? engine.registry.findPlural(group, plural) : undefined;
+  for (const { group, plural, isNamespaced, storedAs } of engine.registry.kinds()) {
+    const served = isNamespaced && storedAs === undefined ? engine.registry.findPlural(group, plural) : undefined;
     if (served === undefined) continue;
     held += await removeAllBelow(engine, served, objectKey(served.keyPrefix, namespace, ''));
   }

@@ -7,7 +7,7 @@ import { messageOf, messageOfKind, protobufName } from '../messages/messages.ts'
 import { hasTypesOf, normalizeMessage } from '../messages/normalize.ts';
 import { kindSchemaOf } from '../messages/schemas.ts';
 import { ageColumn, nameColumn } from '../model/columns.ts';
-import type { Column, Kind, KindBehaviour, KindVersion, NameRule, ScaleFields } from '../model/kind.ts';
+import type { Column, Kind, KindBehaviour, KindVersion, NameRule, ScaleFields, StoredAs } from '../model/kind.ts';
 import type { Schema } from '../schema/schema.ts';
 
 export interface BuiltinKind<T extends KubernetesObject> {
@@ -25,6 +25,9 @@ export interface BuiltinKind<T extends KubernetesObject> {
   readonly columns?: readonly Column[];
   readonly hasAge?: boolean;
   readonly scale?: ScaleFields;
+  readonly storedAs?: StoredAs;
+  /** Fields that the schema requires, but only some objects need: `validate` sees to them. */
+  readonly requiredOfSome?: readonly string[];
   readonly applyDefaults?: (object: T) => void;
   readonly validate?: (object: T, previous: T | undefined) => FieldError[];
   readonly selectableFields?: Readonly<Record<string, (object: T) => string>>;
@@ -48,6 +51,7 @@ export function builtinKind<T extends KubernetesObject>(facts: BuiltinKind<T>): 
     categories: facts.categories ?? [],
     isNamespaced: facts.isNamespaced,
     storageVersion: facts.version,
+    ...(facts.storedAs && { storedAs: facts.storedAs }),
     versions: [versionOf(facts, message)],
     behaviour: behaviourOf(facts, message),
   };
@@ -59,13 +63,18 @@ function versionOf<T extends KubernetesObject>(facts: BuiltinKind<T>, message: s
     name: facts.version,
     isServed: true,
     get schema() {
-      return (schema ??= kindSchemaOf(message));
+      return (schema ??= withoutRequired(kindSchemaOf(message), facts.requiredOfSome ?? []));
     },
     hasStatus: messageOf(message).fields.some((field) => field.name === 'status'),
     columns: columnsOf(facts),
     ...(facts.scale && { scale: facts.scale }),
     protobufMessage: protobufName(message),
   };
+}
+
+function withoutRequired(schema: Schema, fields: readonly string[]): Schema {
+  if (fields.length === 0) return schema;
+  return { ...schema, required: (schema.required ?? []).filter((name) => !fields.includes(name)) };
 }
 
 function columnsOf({

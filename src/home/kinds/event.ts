@@ -1,13 +1,13 @@
-// The Event kind, in the words of the core group and in those of events.k8s.io. They are kept apart: an event is read
-// in the words it was written in. It lies in the namespace of its subject, or in `default` if that has none.
+// The Event kind, in the words of the core group and in those of events.k8s.io. An Event is stored once, in the words of the
+// core group, and read in those of the group that is asked. It lies in the namespace of its subject, or in `default` if that has none.
 
 import { checkOneOf, checkRequiredText } from '../../kube/objects/checks.ts';
 import { eventType, type KubernetesEvent } from '../../kube/objects/event.ts';
 import { type FieldError, invalid, required, tooLong } from '../../kube/objects/field-error.ts';
 import { isQualifiedName } from '../../kube/objects/names.ts';
-import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import type { AnyObject, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 import { column, formatAge, nameColumn, wideColumn } from '../model/columns.ts';
-import type { Column, Kind } from '../model/kind.ts';
+import type { Column, Kind, StoredAs } from '../model/kind.ts';
 import { builtinKind } from './builtin.ts';
 
 export const newEventType: ResourceType = {
@@ -59,13 +59,40 @@ export const eventKind: Kind = builtinKind<CoreEvent>({
   },
 });
 
+/** Field of the core group, field of events.k8s.io. All others have the same name in both. */
+const renamedFields: readonly (readonly [string, string])[] = [
+  ['involvedObject', 'regarding'],
+  ['message', 'note'],
+  ['reportingComponent', 'reportingController'],
+  ['source', 'deprecatedSource'],
+  ['firstTimestamp', 'deprecatedFirstTimestamp'],
+  ['lastTimestamp', 'deprecatedLastTimestamp'],
+  ['count', 'deprecatedCount'],
+];
+const newNames = new Map(renamedFields);
+const coreNames = new Map(renamedFields.map(([core, other]) => [other, core]));
+
+export const storedAsCoreEvent: StoredAs = {
+  ...{ group: eventType.group, plural: eventType.plural },
+  fromStored: (event) => renamed(event, newNames),
+  toStored: (event) => renamed({ regarding: {}, ...event }, coreNames),
+};
+
+function renamed(event: AnyObject, names: ReadonlyMap<string, string>): AnyObject {
+  return Object.fromEntries(
+    Object.entries(event).map(([name, value]) => [names.get(name) ?? name, value]),
+  ) as AnyObject;
+}
+
 export const newEventKind: Kind = builtinKind<NewEvent>({
   ...newEventType,
+  storedAs: storedAsCoreEvent,
+  requiredOfSome: ['eventTime'],
   shortNames: ['ev'],
   hasAge: false,
   columns: [
     column<NewEvent>('Last Seen', (event, nowMs) =>
-      formatAge(event.series?.lastObservedTime ?? event.eventTime, nowMs),
+      formatAge(event.series?.lastObservedTime ?? event.deprecatedLastTimestamp ?? event.eventTime, nowMs),
     ),
     column<NewEvent>('Type', (event) => event.type ?? ''),
     column<NewEvent>('Reason', (event) => event.reason ?? ''),
@@ -131,9 +158,11 @@ export function validateEvent(event: KubernetesEvent): FieldError[] {
 const shortTextMax = 128;
 const noteBytesMax = 1024;
 
-export function validateNewEvent(event: NewEvent): FieldError[] {
+export function validateNewEvent(event: NewEvent, previous?: NewEvent): FieldError[] {
   const errors: FieldError[] = [];
   checkNamespace(errors, 'regarding.namespace', event.regarding?.namespace, event);
+  // Written in the words of the core group, which asks for less.
+  if (previous !== undefined && !previous.eventTime) return errors;
   if (event.eventTime === undefined) errors.push(required('eventTime'));
   checkRequiredText(errors, 'reportingController', event.reportingController, isQualifiedName);
   for (const field of ['reportingInstance', 'action', 'reason'] as const) {

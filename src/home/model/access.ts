@@ -88,6 +88,8 @@ export interface TokenIssuer {
 export interface AuthorityFacts {
   /** PEM of all that are trusted. */
   certificates(): string;
+  /** Called when the trusted ones, or what they have issued for the server, changed. Returns how to stop listening. */
+  onChanged(listener: () => void): () => void;
   /** Advice for people, if there is any. */
   warning(): string | undefined;
 }

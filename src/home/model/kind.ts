@@ -21,9 +21,19 @@ export interface Kind {
   readonly versions: readonly KindVersion[];
   /** All versions are stored in this one; they differ in nothing but their apiVersion. */
   readonly storageVersion: string;
+  /** Set for a kind that shows the stored objects of another one in words of its own. */
+  readonly storedAs?: StoredAs;
   /** Objects stored at an earlier revision may lack defaults of the schema, or have fields that it no longer knows. */
   readonly schemaRevision?: number;
   readonly behaviour: KindBehaviour;
+}
+
+/** The kind in whose words the objects lie in the store. Both directions leave what is in the wanted words already as it is. */
+export interface StoredAs {
+  readonly group: string;
+  readonly plural: string;
+  fromStored(object: AnyObject): AnyObject;
+  toStored(object: AnyObject): AnyObject;
 }
 
 export interface KindVersion {

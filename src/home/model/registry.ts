@@ -115,7 +115,7 @@ function serveVersion(kind: Kind, version: KindVersion, verbs: ReadonlySet<strin
     kind,
     version,
     apiVersion,
-    keyPrefix: keyPrefixOf(kind),
+    keyPrefix: keyPrefixOf(kind.storedAs ?? kind),
     resource: kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`,
     verbs,
     opening: `${openingUnstored}"resourceVersion":"`,

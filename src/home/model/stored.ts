@@ -49,7 +49,11 @@ export function parsePlace(keyPrefix: string, key: string): { namespace: string;
 const encoder = new TextEncoder();
 
 /** Bytes in a buffer of their own size, which the store can keep as they are. */
-export function encodeStored(object: AnyObject): Uint8Array {
+export function encodeStored({ kind }: Served, object: AnyObject): Uint8Array {
+  return encodeValue(kind.storedAs === undefined ? object : kind.storedAs.toStored(object));
+}
+
+function encodeValue(object: AnyObject): Uint8Array {
   const { apiVersion: _version, kind: _kind, metadata, ...rest } = object;
   const { resourceVersion: _revision, ...storedMetadata } = metadata;
   return encoder.encode(JSON.stringify({ metadata: storedMetadata, ...rest }));
@@ -62,7 +66,7 @@ export function parseStored(served: Served, stored: Stored): AnyObject {
   object.kind = served.kind.kind;
   if (isOutdated(served, stored)) renew(served.version.schema, object);
   if (stored.revision > 0) object.metadata.resourceVersion = String(stored.revision);
-  return object;
+  return served.kind.storedAs === undefined ? object : served.kind.storedAs.fromStored(object);
 }
 
 /** The schema of the kind may have changed since the object was stored. */
@@ -75,9 +79,13 @@ function renew(schema: Schema, object: AnyObject): void {
   applySchemaDefaults(schema, object);
 }
 
-/** The bytes of an object as today's schema describes it. */
+function isShownAsStored(served: Served, stored: Pick<Stored, 'revision'>): boolean {
+  return served.kind.storedAs === undefined && !isOutdated(served, stored);
+}
+
+/** The bytes of an object as today's schema describes it, in the words of the kind. */
 export function renewedValue(served: Served, stored: Stored): Uint8Array {
-  return isOutdated(served, stored) ? encodeStored(parseStored(served, stored)) : stored.value;
+  return isShownAsStored(served, stored) ? stored.value : encodeValue(parseStored(served, stored));
 }
 
 export function textOf(bytes: Uint8Array): string {
@@ -158,13 +166,13 @@ async function* encodeChunks(served: Served, entries: readonly Entry[], opening:
 type Encoded = Pick<Entry, 'revision' | 'latin1'>;
 
 function renewedEntry(served: Served, entry: Entry): Encoded {
-  if (!isOutdated(served, entry)) return entry;
+  if (isShownAsStored(served, entry)) return entry;
   return { revision: entry.revision, latin1: bufferOf(renewedValue(served, entry)).toString('latin1') };
 }
 
 function encodeItems(served: Served, stored: readonly Entry[], opening: string, closing: string): Buffer {
-  const entries: readonly Encoded[] =
-    served.renewsBefore === 0 ? stored : stored.map((entry) => renewedEntry(served, entry));
+  const isAsStored = served.renewsBefore === 0 && served.kind.storedAs === undefined;
+  const entries: readonly Encoded[] = isAsStored ? stored : stored.map((entry) => renewedEntry(served, entry));
   const openings = entries.map((entry) => openingOf(served, entry.revision));
   let length = Buffer.byteLength(opening) + Math.max(0, entries.length - 1) + closing.length;
   for (let index = 0; index < entries.length; index++) {

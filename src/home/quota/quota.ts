@@ -80,7 +80,7 @@ export class Quotas implements Background {
     const limits = this.#limits.get(namespace);
     if (limits === undefined || call.user === systemUser || added.count + Math.max(0, added.bytes) === 0)
       return nothing;
-    const resource = resourceOf(served.kind);
+    const resource = resourceOf(served.kind.storedAs ?? served.kind);
     for (const [quota, list] of limits) {
       const exceeded = list.filter((limit) => this.#isExceeded(namespace, resource, limit, added));
       if (exceeded.length > 0) throw this.#refusal(call, name, { quota, exceeded, added });

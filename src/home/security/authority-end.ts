@@ -13,7 +13,7 @@ const dayMs = 24 * 60 * 60 * 1000;
 const warnMs = 90 * dayMs;
 
 export interface AuthorityWatchOptions {
-  readonly pki: Pick<Pki, 'clientCa' | 'authorityEndsMs' | 'serverCredentials'>;
+  readonly pki: Pick<Pki, 'clientCa' | 'authorityEndsMs' | 'serverCredentials' | 'onRenewed'>;
   readonly world: Pick<World, 'clock' | 'timers'>;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -35,5 +35,6 @@ export function watchAuthority({ pki, world, log, metrics }: AuthorityWatchOptio
     timer = world.timers.after(dayMs, look);
   };
   look();
-  return { certificates: () => pki.clientCa, warning, stop: () => timer?.cancel() };
+  const onChanged = (listener: () => void) => pki.onRenewed(() => listener());
+  return { certificates: () => pki.clientCa, onChanged, warning, stop: () => timer?.cancel() };
 }

@@ -90,7 +90,12 @@ describe('authority', () => {
       use: { kind: 'authority' },
       ...times,
     });
-    const pki = { clientCa: '', authorityEndsMs: () => endsMs, serverCredentials: () => ({ certificate, key }) };
+    const pki = {
+      clientCa: '',
+      authorityEndsMs: () => endsMs,
+      serverCredentials: () => ({ certificate, key }),
+      onRenewed: () => () => {},
+    };
     const authority = watchAuthority({ pki, world, log, metrics });
     await simulation.time.advance(dayMs / 2);
     expect([authority.warning(), lines]).toEqual([undefined, []]);

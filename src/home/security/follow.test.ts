@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { silentLog } from '../../base/log.ts';
 import { keyPrefixOf } from '../model/kind.ts';
-import { encodeStored, objectKey } from '../model/stored.ts';
+import { objectKey } from '../model/stored.ts';
 import { createMemoryStore } from '../open-store.ts';
 import type { Store, WatchRequest } from '../store/store.ts';
 import { follow } from './follow.ts';
@@ -19,8 +19,8 @@ async function openStore() {
     return objectKey(prefix, namespace, name);
   };
   const put = (place: string) => {
-    const object = { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name: place } };
-    return store.commit({ compares: [], writes: [{ key: keyOf(place), value: encodeStored(object) }] });
+    const value = Buffer.from(JSON.stringify({ metadata: { name: place } }));
+    return store.commit({ compares: [], writes: [{ key: keyOf(place), value }] });
   };
   const remove = (place: string) => store.commit({ compares: [], writes: [{ key: keyOf(place) }] });
   const known = new Set<string>();

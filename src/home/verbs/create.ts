@@ -79,7 +79,7 @@ async function tryCreate(engine: Engine, call: Call, creation: Creation): Promis
   if (served.kind.isNamespaced) compares.push(await openNamespace(engine, call, object.metadata.name));
   const { alsoCompare, alsoWrite } = await admit(engine, call, { operation: 'create', object, previous: undefined });
   await step();
-  const value = encodeBounded(engine, object, undefined);
+  const value = encodeBounded(engine, served, { object, before: undefined });
   const release = engine.quotas.reserve(call, object.metadata.name, { count: 1, bytes: value.length });
   try {
     if (call.isDryRun) return await dryRun(engine, call, key, object, value);

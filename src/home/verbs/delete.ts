@@ -38,7 +38,7 @@ async function tryRemove(engine: Engine, call: Call, options: DeleteOptions): Pr
   // The kind may refuse; what it would add belongs to the commit that takes the object away, which comes later.
   await admit(engine, call, { operation: 'delete', object: marked, previous: before });
   if (isSameJson(before, marked)) return { kind: 'object', code: 200, stored: entry };
-  const value = encodeStored(marked);
+  const value = encodeStored(served, marked);
   if (call.isDryRun) return { kind: 'object', code: 200, stored: { value, revision: entry.revision } };
   const result = await engine.store.commit({
     compares: [{ key, revision: entry.revision }],

@@ -3,6 +3,7 @@
 
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { Engine } from '../model/call.ts';
+import type { Served } from '../model/registry.ts';
 import { StatusError } from '../model/status.ts';
 import { tooManyValues } from '../model/status-errors.ts';
 import { encodeStored, textOf } from '../model/stored.ts';
@@ -12,10 +13,15 @@ import type { Entry } from '../store/store.ts';
 /** The server's own marks, such as a deletion's, find room in what was written at the limit. */
 const ownBytes = 64 * 1024;
 
-/** `before` is what is stored now: what is too large already may still be changed, as long as it does not grow. */
-export function encodeBounded(engine: Engine, object: AnyObject, before: Entry | undefined): Uint8Array {
+interface Bounded {
+  readonly object: AnyObject;
+  /** What is stored now: what is too large already may still be changed, as long as it does not grow. */
+  readonly before: Entry | undefined;
+}
+
+export function encodeBounded(engine: Engine, served: Served, { object, before }: Bounded): Uint8Array {
   const { bodyBytesMax, valuesMax } = engine.limits;
-  const value = encodeStored(object);
+  const value = encodeStored(served, object);
   if (value.length <= (before?.latin1.length ?? 0)) return value;
   if (value.length > bodyBytesMax + ownBytes) {
     const message = `Request entity too large: the object would have ${value.length} bytes, the limit is ${bodyBytesMax}`;

@@ -67,7 +67,7 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
   if (!change.isApply) await keepManagers(call, before, after, step);
   else if (after.metadata.managedFields?.length === 0) delete after.metadata.managedFields;
   await step();
-  const value = encodeBounded(engine, after, entry);
+  const value = encodeBounded(engine, served, { object: after, before: entry });
   await step();
   if (isUnchanged(entry, value, before, after)) return { kind: 'object', code: 200, stored: entry };
   const release = engine.quotas.reserve(call, name, { count: 0, bytes: value.length - entry.latin1.length });
@@ -152,7 +152,7 @@ export async function removeNow(
 ): Promise<Answer | typeof again> {
   const previous = parseStored(call.served, entry);
   const { alsoCompare, alsoWrite } = await admit(engine, call, { operation: 'delete', object: last, previous });
-  const stored = { value: encodeStored(last), revision: entry.revision };
+  const stored = { value: encodeStored(call.served, last), revision: entry.revision };
   if (call.isDryRun) return { kind: 'object', code: 200, stored };
   const result = await engine.store.commit({
     compares: [{ key: entry.key, revision: entry.revision }, ...alsoCompare],

@@ -12,6 +12,8 @@ const recentMax = 256;
 export function createEventMemo(): EventMemo {
   const forms = createRecent<StoreEvent, Map<string, Buffer>>();
   const objects = createRecent<Entry, AnyObject>();
+  // One entry in the words of another kind.
+  const views = createRecent<Entry, AnyObject>();
   return {
     bytes: (event, form, make) => {
       const made = forms(event, () => new Map());
@@ -19,7 +21,10 @@ export function createEventMemo(): EventMemo {
       if (bytes === undefined) made.set(form, (bytes = inOwnMemory(make())));
       return bytes;
     },
-    object: (served, entry) => objects(entry, () => parseStored(served, entry)),
+    object: (served, entry) => {
+      const recent = served.kind.storedAs === undefined ? objects : views;
+      return recent(entry, () => parseStored(served, entry));
+    },
   };
 }
 

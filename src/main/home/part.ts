@@ -1,13 +1,13 @@
 // The parts of an embedded home: store, keys, who may do what, the API server, its HTTPS edge, and the controllers that a
 // Kubernetes would bring along.
 
-import { hostname } from 'node:os';
+import { hostname, networkInterfaces } from 'node:os';
 import { basename, resolve } from 'node:path';
 import type { HttpTransport } from '../../base/http.ts';
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import { formatHostPort } from '../../base/net/host-port.ts';
-import type { IpRange } from '../../base/net/ip.ts';
+import { formatIp, type IpRange, parseIp, parseRange } from '../../base/net/ip.ts';
 import { Parts } from '../../base/parts.ts';
 import { createRealProber } from '../../base/real/prober.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
@@ -89,7 +89,8 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   const path = `${directory}/store/facts.db`;
   const store = await openSqliteStore({ world, log, path, jsonBelow: registryRoot, limits, metrics });
   parts.add('store', () => store.close());
-  const extra = [...(options.advertise === undefined ? [] : [options.advertise.host]), ...(options.extraHosts ?? [])];
+  const advertised = options.advertise === undefined ? [] : [options.advertise.host];
+  const extra = [...advertised, ...apiNames, apiClusterIp(options), ...(options.extraHosts ?? [])];
   const hosts = servingHosts({ host: listen.host, hostname: hostname(), extra });
   const names = { name: options.name, defaultName: homeNameOf(directory) };
   const pki = await openPki({ world, directory, hosts, ...names, log, authorityLookMs: 3_000 });
@@ -125,6 +126,7 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   await ensureBootstrap({ handle: (request) => api.handle({ ...request, clientCertificate: self }) });
   const edge = await serve({ api, pki, listen, world, log, metrics, audit });
   parts.add('edge', () => edge.close());
+  await api.announce({ ...ownAddress(edge, options), clusterIp: apiClusterIp(options) });
   const server = addressOf(edge, options);
   const kubeconfig = await pki.adminKubeconfig({ server });
   await snapshots.start();
@@ -188,6 +190,33 @@ function localTransport(api: Api): HttpTransport {
 function addressOf(edge: ApiServer, { listen, advertise }: HomeOptions): string {
   const name = listen.host === '0.0.0.0' || listen.host === '::' ? '127.0.0.1' : listen.host;
   return `https://${formatHostPort(advertise?.host ?? name, advertise?.port || edge.address.port)}`;
+}
+
+/** Under which clients inside know the API server. */
+const apiNames = ['', '.default', '.default.svc', '.default.svc.cluster.local'].map((rest) => `kubernetes${rest}`);
+
+/** The first of the range, as in Kubernetes. */
+function apiClusterIp({ serviceRanges = defaultServiceRanges }: HomeOptions): string {
+  const range = parseRange(serviceRanges[0] ?? '');
+  return range === undefined ? '' : formatIp({ family: range.family, value: range.first + 1n });
+}
+
+// What is advertised may be a name, and the server may listen on all addresses: then the first address that others can reach.
+function ownAddress(edge: ApiServer, { listen, advertise }: HomeOptions): { address: string; port: number } {
+  if (advertise !== undefined && isIp(advertise.host))
+    return { address: advertise.host, port: advertise.port || edge.address.port };
+  const isWildcard = listen.host === '0.0.0.0' || listen.host === '::';
+  const address = isWildcard || !isIp(listen.host) ? firstOutsideAddress() : listen.host;
+  return { address: address ?? '127.0.0.1', port: edge.address.port };
+}
+
+function firstOutsideAddress(): string | undefined {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return all.find(({ internal, address }) => !internal && !address.startsWith('fe80:'))?.address;
+}
+
+function isIp(text: string): boolean {
+  return parseIp(text) !== undefined;
 }
 
 /** `.portolan/east` is home `east`, `.portolan` is `portolan`. */

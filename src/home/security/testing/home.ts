@@ -5,7 +5,7 @@ import { readBody } from '../../../base/http.ts';
 import { silentLog } from '../../../base/log.ts';
 import type { Network } from '../../../base/world.ts';
 import { generatePrivateKey } from '../../../base/x509/edge/keys.ts';
-import { type ApiOptions, createApi } from '../../api.ts';
+import { type Api, type ApiOptions, createApi } from '../../api.ts';
 import { builtinKinds, securityKinds } from '../../kinds/index.ts';
 import type { ApiRequest } from '../../model/access.ts';
 import { createMemoryStore } from '../../open-store.ts';
@@ -24,6 +24,7 @@ type Ask = (line: string, body?: object, headers?: Record<string, string>) => Pr
 
 export interface Home {
   readonly access: ApiAccess;
+  readonly api: Api;
   readonly store: Store;
   readonly simulation: Simulation;
   readonly handle: (request: ApiRequest) => ReturnType<Awaited<ReturnType<typeof createApi>>['handle']>;
@@ -39,7 +40,7 @@ export interface Home {
 
 /** `network` in place of the simulated one. */
 export async function openHome(
-  options: Partial<AccessOptions> & { network?: Network } & Pick<ApiOptions, 'partRanges'> = {},
+  options: Partial<AccessOptions> & { network?: Network } & Pick<ApiOptions, 'partRanges' | 'authority'> = {},
 ): Promise<Home> {
   const simulation = new Simulation({ seed: 1 });
   const simulated = simulation.world('home');
@@ -48,7 +49,8 @@ export async function openHome(
   const serviceAccountKey = generatePrivateKey();
   const access = await createAccess({ world, store, log: silentLog, serviceAccountKey, ...options });
   const kinds = builtinKinds({ serviceRanges: ['10.96.0.0/16'], random: world.random, extra: securityKinds(access) });
-  const api = await createApi({ world, store, kinds, access, log: silentLog, partRanges: options.partRanges });
+  const { partRanges, authority } = options;
+  const api = await createApi({ world, store, kinds, access, log: silentLog, partRanges, authority });
   await api.start();
   await ensureBootstrap({ handle: api.handle });
   const asker =
@@ -65,6 +67,7 @@ export async function openHome(
   const admin = user('admin', 'system:masters');
   const home: Home = {
     access,
+    api,
     store,
     simulation,
     handle: api.handle,
