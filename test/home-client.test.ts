@@ -51,7 +51,10 @@ afterAll(async () => {
 });
 
 test('client on a real home: 2,000 objects written, changed and deleted -> an informer over TLS ends with the same', async () => {
-  const informer = createInformer({ client, world, type: configMaps, namespace: 'default' });
+  const informer = createInformer({
+    ...{ client, world, type: configMaps, namespace: 'default' },
+    fieldSelector: 'metadata.name!=kube-root-ca.crt',
+  });
   const seen = { deletes: 0 };
   informer.on((_key, next) => {
     if (next === undefined) seen.deletes += 1;
@@ -65,7 +68,7 @@ test('client on a real home: 2,000 objects written, changed and deleted -> an in
   await until(() => informer.size === 1500 && seen.deletes === 500);
   const { items, metadata } = await client.list(configMaps, { namespace: 'default' });
   expect(metadata.continue ?? '').toBe('');
-  for (const item of items) {
+  for (const item of items.filter(({ metadata }) => metadata.name !== 'kube-root-ca.crt')) {
     const key = `default/${item.metadata.name}`;
     expect(informer.get(key)?.metadata.resourceVersion).toBe(item.metadata.resourceVersion);
   }

@@ -43,7 +43,8 @@ const type = async (line: string) => {
 };
 const accounts = async () => {
   const { items } = await client.list(serviceAccountType, { namespace: system });
-  return items.map(({ metadata }) => metadata.name).sort();
+  const names = items.map(({ metadata }) => metadata.name).sort();
+  return names.filter((name) => name !== 'default');
 };
 const givenValues = async () =>
   (await client.get<ConfigMap>(configMapType, { namespace: system, name: 'portolan-installation' })).data?.['values'];

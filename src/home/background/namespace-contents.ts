@@ -16,8 +16,8 @@ import { isBeingDeleted, namespaceKeyPrefix } from '../verbs/open-namespace.ts';
 import { systemCall } from '../verbs/system-call.ts';
 import { type Background, followStore } from './follow.ts';
 
-export const defaultAccountName = 'default';
-export const rootCertificatesName = 'kube-root-ca.crt';
+const defaultAccountName = 'default';
+const rootCertificatesName = 'kube-root-ca.crt';
 const certificatesField = 'ca.crt';
 const description = 'kubernetes.io/description';
 const accountPrefix = keyPrefixOf({ group: '', plural: 'serviceaccounts' });
