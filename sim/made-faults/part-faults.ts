@@ -1,7 +1,9 @@
 // Faults of resolvers, authorities, peering, proxies, clocks, certificates and versions.
 
+import { silentLog } from '../../src/base/log.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { meshExternalServiceType } from '../../src/external/kinds/mesh-external-service.ts';
+import { runAuthorityWatch } from '../../src/federation/authority-watch.ts';
 import { federationType } from '../../src/federation/kinds/federation.ts';
 import { leaseType } from '../../src/kube/objects/lease.ts';
 import type { AnyObject } from '../../src/kube/objects/object.ts';
@@ -11,7 +13,7 @@ import { peerType } from '../../src/peering/kinds/peer.ts';
 import { peerExportType } from '../../src/peering/kinds/peer-export.ts';
 import { endingAnnotation, formatEnding } from '../../src/xds/identity/ending-certificates.ts';
 import { setName } from '../clusterset.ts';
-import { answeringPart, type MadeFault, objectThere, silentPart } from './fault.ts';
+import { answeringPart, type MadeFault, objectThere, silentPart, thenWait } from './fault.ts';
 import { certificate, partLease, ref } from './scene.ts';
 
 const dayMs = 86_400_000;
@@ -98,12 +100,15 @@ export const partFaults: readonly MadeFault[] = [
     doctorExit: 7,
     conditions: {
       of: { at: 'broker', type: federationType, ref: federation.metadata },
-      note: 'written by the authority: status.authority.renewTime shows how old it is',
+      are: /Ready=Unknown AuthoritySilent/,
+      note: 'written by the home of an embedded broker; elsewhere the authority alone writes it, and status.authority.renewTime shows how old it is',
     },
-    ...objectThere('broker', federationType, federation, {
-      authority: { renewTime: '2026-01-01T00:00:01Z' },
-      conditions: [condition('Ready', 'True', 'Ready')],
-    }),
+    ...watchedByHome(
+      objectThere('broker', federationType, federation, {
+        authority: { renewTime: '2026-01-01T00:00:01Z' },
+        conditions: [condition('Ready', 'True', 'Ready')],
+      }),
+    ),
   },
   {
     fault: 'no authority for a federation',
@@ -289,5 +294,18 @@ function tls(fromMs: number, toMs: number): Pick<MadeFault, 'make' | 'mend'> {
       await desk.home.create(secretType, { apiVersion: 'v1', kind: 'Secret', metadata, data } as AnyObject);
     },
     mend: async ({ desk }) => void (await desk.home.delete(secretType, metadata)),
+  };
+}
+
+/** As an embedded broker does. */
+function watchedByHome(making: Pick<MadeFault, 'make' | 'mend'>): Pick<MadeFault, 'make' | 'mend'> {
+  const { make, mend } = thenWait(making, 15_000);
+  return {
+    make: async (scene) => {
+      const { set } = scene;
+      runAuthorityWatch({ client: set.broker.admin, world: set.simulation.world('home-broker'), log: silentLog });
+      await make(scene);
+    },
+    mend,
   };
 }

@@ -2,21 +2,27 @@
 // from the fault to the start of the first command that tells, and to the first condition that does.
 
 import { silentLog } from '../../src/base/log.ts';
-import { type ServiceExport, serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { runAuthorityWatch } from '../../src/federation/authority-watch.ts';
 import { federationType } from '../../src/federation/kinds/federation.ts';
 import { keepPartLease } from '../../src/kube/controller/part-lease.ts';
 import { conditionOf } from '../../src/kube/objects/conditions.ts';
+import type { Condition, KubernetesObject } from '../../src/kube/objects/object.ts';
 import { type PartName, partRenewMs } from '../../src/kube/objects/part-lease.ts';
 import { setName } from '../clusterset.ts';
+import type { Watched } from './fault.ts';
 import { ref, type Scene } from './scene.ts';
 
 export interface Silence {
   readonly what: string;
   /** A line of status that tells it. */
   readonly says: RegExp;
-  readonly hasCondition?: boolean;
+  /** Ready of this object becomes Unknown. */
+  readonly condition?: Watched;
   readonly make: (scene: Scene) => Promise<void> | void;
 }
+
+const exported: Watched = { at: 'home', type: serviceExportType, ref };
 
 const nameOf = { dns: 'resolver', proxy: 'proxy', peering: 'peering process' } as const;
 
@@ -47,11 +53,11 @@ export const silences: readonly Silence[] = [
     says: /no answer within|does not answer/,
     make: (scene) => cut(scene, 'agent-west', 'west'),
   },
-  { what: 'the broker is killed', says: /PTL0201/, hasCondition: true, make: ({ set }) => set.broker.kill() },
+  { what: 'the broker is killed', says: /PTL0201/, condition: exported, make: ({ set }) => set.broker.kill() },
   {
     what: 'the broker is frozen',
     says: /PTL0201/,
-    hasCondition: true,
+    condition: exported,
     make: (scene) => {
       for (const from of ['agent-east', 'agent-west']) cut(scene, from, 'broker');
     },
@@ -74,8 +80,10 @@ export const silences: readonly Silence[] = [
   {
     what: 'the authority of a federation is frozen',
     says: /PTL0505 Federation prod\/world/,
+    condition: { at: 'broker', type: federationType, ref: { namespace: setName, name: 'world' } },
     // Its last report is of this moment.
     make: async ({ set, desk }) => {
+      runAuthorityWatch({ client: set.broker.admin, world: set.simulation.world('home-broker'), log: silentLog });
       const metadata = { name: 'world', namespace: setName };
       await set.broker.admin.create(federationType, {
         apiVersion: 'portolan.dev/v1alpha1',
@@ -91,7 +99,8 @@ export const silences: readonly Silence[] = [
   },
 ];
 
-export async function isConditionOld({ desk }: Scene): Promise<boolean> {
-  const object = await desk.home.get<ServiceExport>(serviceExportType, ref);
-  return conditionOf(object.status?.conditions, 'Ready')?.status === 'Unknown';
+export async function isConditionOld({ desk, set }: Scene, { at, type, ref }: Watched): Promise<boolean> {
+  const client = at === 'home' ? desk.home : set.broker.admin;
+  const { status } = await client.get<KubernetesObject & { status?: { conditions?: Condition[] } }>(type, ref);
+  return conditionOf(status?.conditions, 'Ready')?.status === 'Unknown';
 }

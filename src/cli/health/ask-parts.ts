@@ -89,7 +89,7 @@ async function everyPart<T>(
   const labelSelector = `${partLabel}=${part}`;
   const leases = await listAll<Lease>(client, leaseType, { namespace: systemNamespace, labelSelector });
   const running = leases.filter((lease) => partState(lease, nowMs).kind === 'reported');
-  const idle = running.length === 0 ? `no ${part} reports in this cluster, so none could be asked` : '';
+  const idle = running.length === 0 ? `no ${part} reports; start portolan ${part} to have it asked` : '';
   const answers: T[] = [];
   const unasked: string[] = [];
   await inParallel(running, { atOnceMax: partsAtOnce }, async (lease) => {

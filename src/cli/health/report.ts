@@ -12,18 +12,22 @@ export function exitOf({ clusters, findings, complete }: Diagnosis, failOn: Seve
 }
 
 export function diagnosisText({ clusters, findings, skipped, complete }: Diagnosis): string[] {
-  const silent = new Map<string, Set<string>>();
-  for (const { code, cluster, why } of skipped) {
-    const key = `${cluster}: ${why}`;
-    silent.set(key, (silent.get(key) ?? new Set()).add(code));
-  }
   const names = clusters.map(({ cluster }) => cluster).join(', ');
   return [
     ...findings.flatMap(({ code, severity, cluster, subject, message, since, fix, docs }) => [
       `${code} ${severity} ${cluster} ${subject}: ${message}${since === undefined ? '' : `, since ${since}`}`,
       `        ${fix} (${docs})`,
     ]),
-    ...[...silent].map(([key, list]) => `not checked in ${key} (${[...list].join(', ')})`),
+    ...uncheckedLine(skipped),
     findings.length === 0 && complete ? `nothing found in ${names}` : `${findings.length} found in ${names}`,
   ];
+}
+
+/** One line, in which each reason stands once: what to run, to give or to look at first is part of the reason. */
+function uncheckedLine(skipped: Diagnosis['skipped']): string[] {
+  const reasons = [...Map.groupBy(skipped, ({ why }) => why)].map(([why, same]) => {
+    const of = (value: (one: (typeof same)[number]) => string) => [...new Set(same.map(value))].join(', ');
+    return `${of(({ cluster }) => cluster)}: ${why} (${of(({ code }) => code)})`;
+  });
+  return reasons.length === 0 ? [] : [`not checked in ${reasons.join('; in ')}`];
 }

@@ -32,7 +32,7 @@ function columnOf(defined: PrinterColumn): Column {
 }
 
 // As in Kubernetes, of several values the first is shown, also where the path has a wildcard. A column of the list itself
-// shows all of it, as JSON.
+// shows all of it: as JSON there, here as people read it, where each entry is one value or an object with one.
 function cellOf([value]: readonly unknown[], type: Column['type'], nowMs: number): Cell {
   if (value === undefined) return null;
   switch (type) {
@@ -50,5 +50,15 @@ function cellOf([value]: readonly unknown[], type: Column['type'], nowMs: number
 }
 
 function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  if (typeof value === 'string') return value;
+  const entries = Array.isArray(value) ? value.map(onlyValue) : [undefined];
+  return entries.every((entry) => entry !== undefined) ? entries.join(',') : JSON.stringify(value);
+}
+
+/** Undefined if an entry of a list holds more than one value. */
+function onlyValue(entry: unknown): string | number | boolean | undefined {
+  const values = typeof entry === 'object' && entry !== null ? Object.values(entry) : [entry];
+  const [value] = values;
+  if (values.length !== 1 || Array.isArray(entry)) return undefined;
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : undefined;
 }

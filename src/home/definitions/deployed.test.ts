@@ -114,7 +114,7 @@ test.each([
       status: { clusters: [{ cluster: 'east' }, { cluster: 'west' }], conditions: [{ type: 'Ready', status: 'True' }] },
     },
     ['checkout', 'ClusterSetIP', '243.0.0.7', 'True', '3m'],
-    ['fd00::7', '[{"cluster":"east"},{"cluster":"west"}]'],
+    ['fd00::7', 'east,west'],
   ],
   ['ServiceImport', { spec: { type: 'Headless' } }, ['checkout', 'Headless', null, null, '3m'], [null, null]],
   [

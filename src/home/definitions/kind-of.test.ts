@@ -71,20 +71,22 @@ test('definition: no printer columns -> name and age', () => {
   expect(columns.map(({ value }) => value(boat(), nowMs))).toEqual(['anna', '3m20s']);
 });
 
-test('definition: printer columns -> the name and those alone; of several values the first, of a list all as JSON', () => {
+test('definition: printer columns -> the name and those alone; of several values the first, of a list all', () => {
   const version = exampleVersion({
     additionalPrinterColumns: [
       { name: 'Size', type: 'integer', jsonPath: '.spec.size' },
       { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
       { name: 'Crew', type: 'string', jsonPath: '.spec.crew[*].name', priority: 1 },
       { name: 'Ports', type: 'string', jsonPath: '.spec.ports' },
+      { name: 'Names', type: 'string', jsonPath: '.spec.crew' },
+      { name: 'Holds', type: 'string', jsonPath: '.spec.holds' },
       { name: 'Built', type: 'date', jsonPath: '.metadata.creationTimestamp' },
       { name: 'Odd', type: 'boolean', jsonPath: '.spec.size' },
     ],
   });
   const { columns } = kindsFromDefinition(exampleDefinition({ versions: [version] })).versions[0]!;
   const object = boat({
-    spec: { size: 2, crew: [{ name: 'a' }, { name: 'b' }], ports: ['x'] },
+    spec: { size: 2, crew: [{ name: 'a' }, { name: 'b' }], ports: ['x', 7], holds: [{ of: 'oil', t: 3 }] },
     status: { conditions: [{ type: 'Ready', status: 'True' }] },
   });
   expect(columns.map(({ name, value }) => [name, value(object, nowMs)])).toEqual([
@@ -92,11 +94,13 @@ test('definition: printer columns -> the name and those alone; of several values
     ['Size', 2],
     ['Ready', 'True'],
     ['Crew', 'a'],
-    ['Ports', '["x"]'],
+    ['Ports', 'x,7'],
+    ['Names', 'a,b'],
+    ['Holds', '[{"of":"oil","t":3}]'],
     ['Built', '3m20s'],
     ['Odd', null],
   ]);
-  expect(columns.map(({ value }) => value(boat(), nowMs))).toEqual(['anna', 2, null, null, null, '3m20s', null]);
+  expect(columns.map(({ value }) => value(boat(), nowMs))).toEqual(['anna', 2, null, null, null, null, null, '3m20s', null]);
   expect(columns[3]!.priority).toBe(1);
 });
 

@@ -15,6 +15,7 @@ import { Turns } from '../../base/turns.ts';
 import type { World } from '../../base/world.ts';
 import { runEndpointsController } from '../../endpoints/controller.ts';
 import { runRegistrationController } from '../../endpoints/registration-controller.ts';
+import { runAuthorityWatch } from '../../federation/authority-watch.ts';
 import { type Api, createApi } from '../../home/api.ts';
 import { bundledDefinitions } from '../../home/definitions/bundled.ts';
 import { type ApiServer, serve } from '../../home/edge/server.ts';
@@ -153,7 +154,7 @@ function createSnapshots(
 
 /**
  * Controllers that a Kubernetes would include: EndpointSlices from Services and Pods, and checks of registered
- * processes.
+ * processes. At a broker, which no other part of ours looks after, also the watch over authorities of federations.
  */
 function startControllers(
   { world, log }: HomeOptions,
@@ -165,6 +166,8 @@ function startControllers(
   const prober = createRealProber();
   const registrations = runRegistrationController({ client, world, log, prober, metrics });
   parts.add('registration controller', () => registrations.stop());
+  const authorities = runAuthorityWatch({ client, world, log });
+  parts.add('authority watch', () => authorities.stop());
 }
 
 /** Each write waits for the disk, and those that wait together share one wait. */
