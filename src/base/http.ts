@@ -26,6 +26,8 @@ export interface HttpResponse {
 export interface HttpAccess {
   /** `https://host:port`, without a trailing slash. */
   readonly server: string;
+  /** Called before each connection: a server may come back at another address. Undefined if that is not known. */
+  readonly currentServer?: () => Promise<string | undefined>;
   readonly certificateAuthority?: string;
   readonly clientCertificate?: string;
   readonly clientKey?: string;

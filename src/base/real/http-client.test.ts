@@ -139,6 +139,23 @@ describe('http client', () => {
     await expect(get(client, '/')).rejects.toThrow(/connect to https:.*is the server running/);
   });
 
+  test('http client: the server comes back on another port -> the next request goes there; not known where -> where it was', async () => {
+    const before = await http2Server((stream) => answer(stream, 200, 'before'));
+    const after = await http2Server((stream) => answer(stream, 200, 'after'));
+    let now: string | undefined = before.access.server;
+    const currentServer = async () => {
+      if (now === undefined) throw new Error('the file is being written');
+      return now;
+    };
+    const client = clientOf({ ...before.access, currentServer });
+    expect(await textOf(await get(client, '/'))).toBe('before');
+    now = undefined;
+    await before.close();
+    await expect(get(client, '/')).rejects.toThrow(/is the server running/);
+    now = after.access.server;
+    expect(await textOf(await get(client, '/'))).toBe('after');
+  });
+
   test('http client: GOAWAY -> the next request opens a new connection and succeeds', async () => {
     const server = await http2Server((stream) => answer(stream, 200, 'fine'));
     const client = clientOf(server.access);

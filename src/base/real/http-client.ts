@@ -13,8 +13,9 @@ type Carrier = Pick<HttpTransport, 'send'>;
 const attemptsMax = 3;
 
 export function createHttpClient(access: HttpAccess, options: { pingTimes?: PingTimes } = {}): HttpTransport {
-  const prefix = new URL(access.server).pathname.replace(/\/$/, '');
-  const origin = new URL(access.server).origin;
+  /** Where the server was at the last connection. */
+  let place = access;
+  let prefix = prefixOf(access);
   let sessions: Http2Session[] = [];
   let http1: Http1Sender | undefined;
   let opening: Promise<void> | undefined;
@@ -27,6 +28,14 @@ export function createHttpClient(access: HttpAccess, options: { pingTimes?: Ping
     return http1 ?? sessions.find((session) => session.hasRoom());
   }
 
+  /** Whoever does not know where it is now asks where it was. */
+  async function locate(): Promise<HttpAccess> {
+    const server = await access.currentServer?.().catch(() => undefined);
+    if (server !== undefined && server !== place.server)
+      [place, prefix] = [{ ...access, server }, prefixOf({ server })];
+    return place;
+  }
+
   /** Those that ask while a connection is being opened share it. */
   function openShared(): Promise<void> {
     opening ??= open().finally(() => {
@@ -36,21 +45,21 @@ export function createHttpClient(access: HttpAccess, options: { pingTimes?: Ping
   }
 
   async function open(): Promise<void> {
-    const { socket, protocol } = await openConnection(access);
+    const { socket, protocol } = await openConnection(await locate());
     if (isClosed) socket.destroy();
     else if (protocol === 'h2') {
-      const session = createHttp2Session({ socket, server: origin, ...options });
+      const session = createHttp2Session({ socket, server: originOf(place), ...options });
       // Until the server's limit of streams is known, a request may have to wait for others to end, and a watch does
       // not end.
       sessions.push(session);
       await session.whenReady;
-    } else http1 = createHttp1Sender({ server: origin, first: socket, open: reopen });
+    } else http1 = createHttp1Sender({ server: originOf(place), first: socket, open: reopen });
   }
 
   /** Another HTTP/1.1 connection. If there is none to be had, the next request asks anew which protocol to speak. */
   async function reopen() {
     try {
-      const { socket, protocol } = await openConnection(access);
+      const { socket, protocol } = await openConnection(place);
       if (protocol !== 'h2') return socket;
       socket.destroy();
       throw new UnprocessedError(`${access.server}: the server now speaks HTTP/2`);
@@ -106,6 +115,9 @@ export function createHttpClient(access: HttpAccess, options: { pingTimes?: Ping
     },
   };
 }
+
+const originOf = ({ server }: Pick<HttpAccess, 'server'>) => new URL(server).origin;
+const prefixOf = ({ server }: Pick<HttpAccess, 'server'>) => new URL(server).pathname.replace(/\/$/, '');
 
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;

@@ -90,29 +90,41 @@ export class NoHome extends KubeconfigError {}
 
 /** Finds the kubeconfig the way kubectl does, and falls back to the service account of the Pod we run in. */
 export async function findHome(options: HomeOptions): Promise<HomeAccess> {
-  const { host } = options;
+  const sources = await readSources(options);
+  // A home that was started anew may have another port, and writes it to its kubeconfig.
+  const currentServer = async () => {
+    const now = await readSources(options);
+    return now.length === 0 ? undefined : (await accessFrom(now, options)).server;
+  };
+  if (sources.length > 0) return { ...(await accessFrom(sources, options)), currentServer };
   const asked = askedPaths(options);
-  const usual = `${host.environment['HOME'] ?? ''}/.kube/config`;
-  const sources: Source[] = [];
-  for (const path of asked.length > 0 ? asked : [usual]) {
-    const text = await host.readText(path);
-    if (text !== undefined) sources.push({ text, path });
-  }
-  if (sources.length > 0) return accessFrom(sources, options);
   if (asked.length > 0) throw new KubeconfigError(`kubeconfig ${asked.join(', ')}: no such file`);
   const inCluster = await inClusterAccess(options);
   if (inCluster !== undefined) return inCluster;
   throw new NoHome(
-    `no kubeconfig: ${usual} does not exist and this is no Pod; give one with --kubeconfig or $KUBECONFIG`,
+    `no kubeconfig: ${usualPath(options.host)} does not exist and this is no Pod; give one with --kubeconfig or $KUBECONFIG`,
   );
+}
+
+async function readSources(options: HomeOptions): Promise<Source[]> {
+  const asked = askedPaths(options);
+  const sources: Source[] = [];
+  for (const path of asked.length > 0 ? asked : [usualPath(options.host)]) {
+    const text = await options.host.readText(path);
+    if (text !== undefined) sources.push({ text, path });
+  }
+  return sources;
+}
+
+function usualPath(host: Host): string {
+  return `${host.environment['HOME'] ?? ''}/.kube/config`;
 }
 
 /** Names of all contexts in the usual files. */
 export async function contextNames(host: HomeOptions['host']): Promise<string[]> {
   const asked = (host.environment['KUBECONFIG'] ?? '').split(':').filter((path) => path !== '');
-  const usual = `${host.environment['HOME'] ?? ''}/.kube/config`;
   const names: string[] = [];
-  for (const path of asked.length > 0 ? asked : [usual]) {
+  for (const path of asked.length > 0 ? asked : [usualPath(host)]) {
     const text = await host.readText(path);
     if (text !== undefined) names.push(...(parseConfig({ text, path }).contexts ?? []).map(({ name }) => name ?? ''));
   }
