@@ -5,8 +5,10 @@ import type { Host } from '../../base/host.ts';
 import { Parts } from '../../base/parts.ts';
 import { startAdminEndpoint } from '../../base/real/admin-endpoint.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
+import { createEventRecorder } from '../../kube/controller/events.ts';
 import { forgetParts } from '../../kube/controller/forget-parts.ts';
 import { keepPartLease } from '../../kube/controller/part-lease.ts';
+import { tellMissingRights } from '../../kube/controller/tell-missing-rights.ts';
 import { nodeName } from '../process.ts';
 import { type AgentRoleOptions, type AgentRoleState, notReady, startAgentRole } from './role.ts';
 
@@ -34,6 +36,9 @@ export async function startAgentPart(options: AgentPartOptions): Promise<AgentPa
   parts.add('lease', () => lease.stop());
   const forgetting = forgetParts({ client: home, world, log });
   parts.add('forgetting removed parts', () => forgetting.stop());
+  const events = createEventRecorder({ home, world, log });
+  const rights = tellMissingRights({ client: home, world, log, events });
+  parts.add('events of missing rights', () => rights.stop());
   const status = () => role.state();
   try {
     const admin = await startAdminEndpoint({
