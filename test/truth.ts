@@ -4,7 +4,7 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { allFaults, type Fault, nameOf } from './truth/faults.ts';
-import { reportText, rowsOf } from './truth/report.ts';
+import { isValid, reportText, rowsOf } from './truth/report.ts';
 import { oneByOne, runTruth } from './truth/run.ts';
 
 const { values } = parseArgs({
@@ -35,8 +35,17 @@ const result = await runTruth({
 console.log('');
 for (const line of reportText(result)) console.log(line);
 if (values.json !== undefined) {
-  const { answers, violations, leftOut, stallsMs } = result;
-  const document = { seed, minutes, answers, faults: rowsOf(result), violations, leftOut, stallsMs };
+  const { answers, violations, leftOut, stallsMs, model } = result;
+  const document = {
+    seed,
+    minutes,
+    answers,
+    unjudged: model.unjudged,
+    faults: rowsOf(result),
+    violations,
+    leftOut,
+    stallsMs,
+  };
   writeFileSync(values.json, `${JSON.stringify(document, null, 2)}\n`);
 }
-process.exitCode = result.violations.length === 0 ? 0 : 1;
+process.exitCode = result.violations.length === 0 && isValid(result) ? 0 : 1;

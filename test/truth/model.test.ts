@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Asker } from './expectations.ts';
 import { allFaults, type Fault, nameOf } from './faults.ts';
+import { Machine } from './machine.ts';
 import { type MadeFault, Model } from './model.ts';
 import { schedule } from './schedule.ts';
 
@@ -72,6 +73,13 @@ describe('model', () => {
     expect(model.judge(late)).toMatchObject([{ kind: 'no answer' }]);
   });
 
+  test('model: the machine let no program run -> nothing is judged then and 30 s after it, everything later', () => {
+    const model = new Model(undefined, () => [{ fromMs: 100_000, toMs: 104_000 }]);
+    model.learn('status@west', []);
+    const verdicts = [99, 101, 133, 135].map((second) => model.judge(answer('status@west', second, told)).length);
+    expect([verdicts, model.unjudged]).toEqual([[1, 0, 0, 1], 2]);
+  });
+
   test('model: when each asker told it first -> since the fault was made', () => {
     const { model } = modelOf(dnsFrozen);
     model.judge(answer('status@west', 105));
@@ -90,4 +98,14 @@ test('schedule: a seed -> the same turns again, and every fault once before one 
   expect(turns(7)).not.toEqual(turns(8));
   const firstOnes = turns(7).flatMap(({ faults }) => faults.map(({ fault }) => fault));
   expect(new Set(firstOnes.slice(0, allFaults.length).map(nameOf)).size).toBeGreaterThan(allFaults.length - 3);
+});
+
+test('machine: a program that gets a processor -> not starved; a bound that nobody meets -> starved all the time', async () => {
+  const [usual, never] = [new Machine(1_000), new Machine(0)];
+  for (let look = 0; look < 200 && (never.starved[0]?.toMs ?? 0) - (never.starved[0]?.fromMs ?? 0) < 1_000; look += 1)
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  for (const one of [usual, never]) one.stop();
+  expect(usual.starved).toEqual([]);
+  expect(never.starved).toHaveLength(1);
+  expect(never.slowest).toBeGreaterThan(0);
 });

@@ -3,6 +3,7 @@
 
 import { type Asker, expectedOf, explains, hides } from './expectations.ts';
 import { type Fault, nameOf } from './faults.ts';
+import type { Starved } from './machine.ts';
 
 /** One answer of one asker. A line is a code and its subject, or a state that is not fine. */
 export interface Answer {
@@ -53,10 +54,14 @@ export class Model {
   /** Lines of each asker while nothing is wrong, which have to stay. */
   readonly #usual = new Map<Asker, ReadonlySet<string>>();
   readonly #tellings: Telling[] = [];
+  readonly #starved: () => readonly Starved[];
+  /** Answers that were not judged, because the machine did not let programs run. */
+  unjudged = 0;
   readonly violations: Violation[] = [];
 
-  constructor(limits: Bounds = bounds) {
+  constructor(limits: Bounds = bounds, starved: () => readonly Starved[] = () => []) {
     this.#bounds = limits;
+    this.#starved = starved;
   }
 
   /** What it says now is true and stays so. */
@@ -80,6 +85,10 @@ export class Model {
 
   /** Returns what is wrong with the answer, and keeps it. */
   judge(answer: Answer): readonly Violation[] {
+    if (this.#isStarved(answer)) {
+      this.unjudged += 1;
+      return [];
+    }
     const found = [...this.#falseFines(answer), ...this.#falseAlarms(answer), ...this.#missing(answer)];
     if (answer.answeredMs - answer.askedMs > this.#bounds.toldMsMax)
       found.push({
@@ -109,6 +118,12 @@ export class Model {
       const text = `${nameOf(made.fault)} for ${seconds(ageMs)}, and it says ${says.join(', ') || 'nothing'}`;
       return [{ kind: 'false fine' as const, asker, atMs: askedMs, text }];
     });
+  }
+
+  /** What follows from standing still lasts as long as what follows from a fault. */
+  #isStarved({ askedMs, answeredMs }: Answer): boolean {
+    const { goneMsMax } = this.#bounds;
+    return this.#starved().some(({ fromMs, toMs }) => fromMs <= answeredMs && askedMs <= toMs + goneMsMax);
   }
 
   /** A fault that another one hides has to be told from when that one is gone. */

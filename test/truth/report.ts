@@ -24,7 +24,7 @@ export function rowsOf({ model }: TruthResult): FaultRow[] {
 }
 
 export function reportText(result: TruthResult): string[] {
-  const { model, answers, violations, stallsMs, limits } = result;
+  const { model, answers, violations, stallsMs, limits, machine } = result;
   const table = model.tellings.map(({ made, toldMs, goneMs }) => {
     const times = [...toldMs].sort((a, b) => a[1] - b[1]);
     const [first, last] = [times[0], times.at(-1)];
@@ -51,6 +51,14 @@ export function reportText(result: TruthResult): string[] {
     '',
     ...[...byKind].map(([what, group]) => `${what} (${group.length} answers)`),
     `${table.length} faults, ${answers} answers${stalls}`,
+    ...(model.unjudged === 0
+      ? []
+      : [
+          `not judged: ${model.unjudged} answers, because this machine gave programs less than a twelfth of a processor ${machine.starved.length} times, down to 1/${Math.round(machine.slowest)}`,
+        ]),
+    ...(isValid(result)
+      ? []
+      : ['too few answers could be judged: this run shows nothing, repeat it on a quieter machine']),
     violations.length === 0
       ? `no false fine older than ${seconds(limits.toldMsMax)}, no false alarm later than ${seconds(limits.goneMsMax)} after a fault`
       : `${byKind.size} violations`,
@@ -58,3 +66,8 @@ export function reportText(result: TruthResult): string[] {
 }
 
 const round = (ms: number) => Math.round(ms / 100) / 10;
+
+/** A run in which the machine hardly let programs run is none. */
+export function isValid({ model, answers }: TruthResult): boolean {
+  return model.unjudged <= 0.2 * answers;
+}

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Askers } from './askers.ts';
 import { type Asker, askers } from './expectations.ts';
 import { type Fault, nameOf } from './faults.ts';
+import { Machine } from './machine.ts';
 import { type Answer, type Bounds, bounds, type MadeFault, Model, seconds, type Violation } from './model.ts';
 import { schedule, type Turn } from './schedule.ts';
 import { Stage } from './stage.ts';
@@ -27,6 +28,7 @@ export interface TruthResult {
   readonly stallsMs: readonly number[];
   readonly startedMs: number;
   readonly limits: Bounds;
+  readonly machine: Pick<Machine, 'starved' | 'slowest'>;
 }
 
 const settleMsMax = 120_000;
@@ -35,13 +37,17 @@ const calmMs = 12_000;
 /** For everything to be well again, after which the next fault comes all the same. */
 const wellMsMax = 75_000;
 const stallMsMin = 2_000;
+/** Not at once: that the machine did not let programs run is known when its work has ended. */
+const judgedAfterMs = 6_000;
 
 export async function runTruth({ seed, lastsMs, say, ...options }: TruthOptions): Promise<TruthResult> {
   const { faults, leftOut } = Stage.possible();
   for (const line of leftOut) say(`left out: ${line}`);
-  const model = new Model();
+  const machine = new Machine();
+  const model = new Model(bounds, () => machine.starved);
   const latest = new Map<Asker, { readonly answer: Answer; readonly sinceMs: number }>();
   const reported = new Set<string>();
+  const waiting: Answer[] = [];
   let isJudging = false;
   let answers = 0;
   const take = (answer: Answer) => {
@@ -49,20 +55,30 @@ export async function runTruth({ seed, lastsMs, say, ...options }: TruthOptions)
     const before = latest.get(answer.asker);
     const isSame = before !== undefined && before.answer.says.join('\n') === answer.says.join('\n');
     latest.set(answer.asker, { answer, sinceMs: isSame ? before.sinceMs : answer.answeredMs });
-    if (!isJudging) return;
-    for (const { kind, asker, text } of model.judge(answer)) {
-      // Once, and not every second.
-      const key = `${kind} ${asker} ${text.replace(/[\d.]+ s\b/g, '')}`;
-      if (!reported.has(key)) say(`${kind}: ${asker}: ${text}`);
-      reported.add(key);
+    if (isJudging) waiting.push(answer);
+  };
+  const judge = (untilMs: number) => {
+    while (waiting.length > 0 && waiting[0]!.answeredMs <= untilMs) {
+      for (const { kind, asker, text } of model.judge(waiting.shift()!)) {
+        // Once, and not every second.
+        const key = `${kind} ${asker} ${text.replace(/[\d.]+ s\b/g, '')}`;
+        if (!reported.has(key)) say(`${kind}: ${asker}: ${text}`);
+        reported.add(key);
+      }
     }
   };
+  const judging = setInterval(() => judge(performance.now() - judgedAfterMs), 500);
   const stalls = watchStalls();
   // Everything is ended in order, whenever that is.
   const interrupted = new AbortController();
   const stopNow = () => interrupted.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stopNow);
-  const stage = await Stage.open();
+  const stage = await Stage.open().catch((error: unknown) => {
+    machine.stop();
+    stalls.stop();
+    clearInterval(judging);
+    throw error;
+  });
   const asking = new Askers(stage, take);
   try {
     await asking.start();
@@ -80,13 +96,16 @@ export async function runTruth({ seed, lastsMs, say, ...options }: TruthOptions)
       reported.clear();
       await pause(turn.restMs);
     }
+    judge(Number.POSITIVE_INFINITY);
     return {
       ...{ seed, model, answers, leftOut, violations: model.violations, stallsMs: stalls.found },
-      ...{ startedMs: beganMs, limits: bounds },
+      ...{ startedMs: beganMs, limits: bounds, machine: { starved: machine.starved, slowest: machine.slowest } },
     };
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, stopNow);
     stalls.stop();
+    machine.stop();
+    clearInterval(judging);
     await asking.stop();
     await stage.close();
   }
