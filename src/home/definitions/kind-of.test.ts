@@ -100,7 +100,17 @@ test('definition: printer columns -> the name and those alone; of several values
     ['Built', '3m20s'],
     ['Odd', null],
   ]);
-  expect(columns.map(({ value }) => value(boat(), nowMs))).toEqual(['anna', 2, null, null, null, null, null, '3m20s', null]);
+  expect(columns.map(({ value }) => value(boat(), nowMs))).toEqual([
+    'anna',
+    2,
+    null,
+    null,
+    null,
+    null,
+    null,
+    '3m20s',
+    null,
+  ]);
   expect(columns[3]!.priority).toBe(1);
 });
 

@@ -197,6 +197,15 @@ test('home: --kubeconfig, $KUBECONFIG, ~/.kube/config -> the first there is, as 
   await expect(find({})).rejects.toThrow(/no kubeconfig:.*give one with --kubeconfig or \$KUBECONFIG/);
 });
 
+test('home: its kubeconfig is written again with another port -> that is where it is now; the file is gone -> not known', async () => {
+  const files: Record<string, string> = { '/a': named('a:6443') };
+  const access = await find({ files, kubeconfig: '/a' });
+  files['/a'] = named('a:7443');
+  expect([access.server, await access.currentServer?.()]).toEqual(['https://a:6443', 'https://a:7443']);
+  delete files['/a'];
+  expect(await access.currentServer?.()).toBeUndefined();
+});
+
 test('home: several files in $KUBECONFIG -> read together, the first to say something is believed, paths beside their file', async () => {
   const elsewhere = `clusters:
 - name: c
