@@ -107,14 +107,12 @@ export class BrokerOutage {
     const present = await getOrUndefined<ConfigMap>(home, configMapType, ref, { timeoutMs });
     const noted = present?.data?.[brokerNoteKey];
     if (noted !== undefined) return noted;
-    const data = { [brokerNoteKey]: since };
-    if (present === undefined)
-      await home.create<ConfigMap>(
-        configMapType,
-        { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref, data },
-        { timeoutMs },
-      );
-    else await home.patch(configMapType, ref, { kind: 'merge', body: { data } }, { timeoutMs });
+    const data = { ...present?.data, [brokerNoteKey]: since };
+    if (present !== undefined) await home.update<ConfigMap>(configMapType, { ...present, data }, { timeoutMs });
+    else {
+      const made: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref, data };
+      await home.create<ConfigMap>(configMapType, made, { timeoutMs });
+    }
     return since;
   }
 }

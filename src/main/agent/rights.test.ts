@@ -38,3 +38,24 @@ test('agent: its membership and what external services name -> readable; keys of
   expect(await status(`DELETE ${own}`)).toBe(403);
   expect(await status(`GET ${secrets('default')}`)).toBe(403);
 });
+
+test('agent: marking exports while the broker is away, and Events about missing rights -> within its rights', async () => {
+  const { agent } = await agentOfHome();
+  const verdicts = '/api/v1/namespaces/portolan-system/configmaps';
+  const exports = '/apis/multicluster.x-k8s.io/v1beta1';
+  const metadata = { name: 'portolan-lease-verdicts', namespace: 'portolan-system' };
+  const refused: string[] = [];
+  for (const [line, body] of [
+    [`POST ${verdicts}`, { metadata }],
+    [`GET ${verdicts}/portolan-lease-verdicts`],
+    [`PUT ${verdicts}/portolan-lease-verdicts`, { metadata, data: {} }],
+    [`GET ${exports}/serviceexports?limit=500`],
+    [`PUT ${exports}/namespaces/shop/serviceexports/checkout/status`, { metadata: { name: 'checkout' } }],
+    ['GET /apis/coordination.k8s.io/v1/namespaces/portolan-system/leases?labelSelector=portolan.dev/part'],
+    ['POST /api/v1/namespaces/portolan-system/events', { metadata: { name: 'one' } }],
+    [`PATCH ${verdicts}/portolan-lease-verdicts`, {}],
+  ] as const)
+    if ((await agent(line, body)).status === 403) refused.push(line);
+  // Which is why the note is written by PUT.
+  expect(refused).toEqual([`PATCH ${verdicts}/portolan-lease-verdicts`]);
+});
