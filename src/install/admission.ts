@@ -34,12 +34,16 @@ const isOurNamespace = [
   `(has(namespaceObject.metadata.labels) && '${clusterSetLabel}' in namespaceObject.metadata.labels && namespaceObject.metadata.labels['${clusterSetLabel}'] == request.namespace)`,
 ].join(' || ');
 
+/** As a server would add them: what differs from the stored object is written at every run. */
+const defaults = { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} };
+
 export function admissionObjects(): Manifest[] {
   const rule = {
     apiGroups: ['portolan.dev'],
     apiVersions: ['*'],
     operations: ['CREATE'],
     resources: ['meshexternalservices', 'hostnamegenerators'],
+    scope: '*',
   };
   const message = `only accepted in namespace ${systemNamespace}, or at a broker in the namespace of the clusterset`;
   return [
@@ -49,7 +53,7 @@ export function admissionObjects(): Manifest[] {
       {
         spec: {
           failurePolicy: 'Fail',
-          matchConstraints: { resourceRules: [rule] },
+          matchConstraints: { ...defaults, resourceRules: [rule] },
           validations: [{ expression: isOurNamespace, message, reason: 'Forbidden' }],
         },
       },

@@ -114,12 +114,18 @@ function templateOf(name: PartName, objects: readonly Gated[], stringify: String
   return `${values}{{- if $v.${name}.enabled }}\n${textsOf(objects, stringify)}{{- end }}\n`;
 }
 
+// Helm that is connected knows the kinds: an embedded home says 1.35 and serves no admission. `helm template` knows the version alone.
+const admissionServed =
+  '(or (.Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy") ' +
+  '(and (not (.Capabilities.APIVersions.Has "apps/v1/Deployment")) ' +
+  `(semverCompare ">=${admissionSince}-0" .Capabilities.KubeVersion.Version)))`;
+
 function textsOf(objects: readonly Gated[], stringify: Stringify): string {
   const texts = objects.map(({ manifest, gate }) => {
     const text = `---\n${expressions(templateText(manifest, stringify))}`;
     const conditions = [
       ...(isRight(manifest) ? [] : ['(not .Values.rightsOnly)']),
-      ...(isAdmission(manifest) ? [`(semverCompare ">=${admissionSince}-0" .Capabilities.KubeVersion.Version)`] : []),
+      ...(isAdmission(manifest) ? [admissionServed] : []),
       ...(gate === undefined ? [] : [`(${templateCondition(gate)})`]),
     ];
     const condition = conditions.length > 1 ? `and ${conditions.join(' ')}` : conditions[0];

@@ -379,7 +379,8 @@ describe('install: admission', () => {
     for (const values of [defaultValues, { ...defaultValues, rightsOnly: true }])
       expect(policies(values)).toEqual(['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding']);
     const chart = readFileSync(join(deploy, 'chart/templates/common.yaml'), 'utf8');
-    expect(chart).toContain('if (semverCompare ">=1.30-0" .Capabilities.KubeVersion.Version)');
+    expect(chart).toContain('.Has "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"');
+    expect(chart).toContain('(semverCompare ">=1.30-0" .Capabilities.KubeVersion.Version)');
   });
 });
 

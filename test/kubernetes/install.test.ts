@@ -51,6 +51,9 @@ describe('install on Kubernetes', () => {
       ],
       'clusterproperties.about.k8s.io',
       ...['poddisruptionbudgets.policy', 'networkpolicies.networking.k8s.io'],
+      ...['validatingadmissionpolicies', 'validatingadmissionpolicybindings'].map(
+        (one) => `${one}.admissionregistration.k8s.io`,
+      ),
       ...['customresourcedefinitions.apiextensions.k8s.io', 'clustersets.portolan.dev'],
       ...['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings'].map(
         (one) => `${one}.rbac.authorization.k8s.io`,
@@ -206,6 +209,11 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'found or built by
       '1.35.0',
       ...set.flatMap((one) => ['--set', one]),
     );
+  /** As Helm that is connected to an embedded home: that says 1.35, and serves no admission. */
+  const inHome = (...set: string[]) => {
+    const words = ['template', 'portolan', 'deploy/chart', '-n', 'portolan-system', '--kube-version', '1.35.0'];
+    return run(...words, '--api-versions', 'apps/v1/Deployment', ...set.flatMap((one) => ['--set', one]));
+  };
   const withDefinitions = (text: string) =>
     [text, ...readdirSync('deploy/chart/crds').map((name) => readFileSync(`deploy/chart/crds/${name}`, 'utf8'))].join(
       '\n---\n',
@@ -217,7 +225,7 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'found or built by
     expect(run('lint', '--strict', 'deploy/chart')).toContain('0 chart(s) failed');
   });
 
-  test('template with the default values -> the objects of the kustomize base', () => {
+  test('template with the default values -> the objects of the kustomize base with admission', () => {
     const chart = run(
       'template',
       'portolan',
@@ -229,7 +237,11 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'found or built by
       '1.35.0',
     );
     api.kubectl('apply', '--server-side', '-f', 'deploy/crds');
-    expect(objects(chart)).toEqual(objects(api.kubectl('kustomize', 'deploy/kustomize/base')));
+    const folder = join(directory, 'with-admission');
+    cpSync('deploy', join(folder, 'deploy'), { recursive: true });
+    const [resources, components] = [['deploy/kustomize/base'], ['deploy/kustomize/admission']];
+    writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify({ resources, components }));
+    expect(objects(chart)).toEqual(objects(api.kubectl('kustomize', folder)));
   });
 
   test('template with every part and choice -> the objects of portolan install', async () => {
@@ -321,16 +333,28 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'found or built by
     const text = template(...set);
     const home = await startFlowHome('embedded', 'east');
     try {
-      const applied = home.kubectl(['apply', '-f', fileOf(directory, text)]);
+      const applied = home.kubectl(['apply', '-f', fileOf(directory, inHome(...set))]);
       for (const what of ['serviceaccount/portolan-agent', 'clusterrole.rbac.authorization.k8s.io/portolan:xds'])
         expect(applied).toContain(`${what} created`);
       const words = set.slice(1).flatMap((one) => ['--set', one]);
       const printed = await runPortolan(['install', '--rights-only', '--print', ...words]);
       expect(objects(withDefinitions(text))).toEqual(objects(printed.out));
       expect(home.kubectl(['create', 'token', 'portolan-xds', '-n', 'portolan-system'])).toMatch(/\..+\./);
-      expect(home.kubectl(['apply', '-f', fileOf(directory, template())])).toContain(
-        'daemonset.apps/portolan-proxy created',
-      );
+      const whole = home.kubectl(['apply', '-f', fileOf(directory, inHome())]);
+      expect(whole).toContain('daemonset.apps/portolan-proxy created');
+    } finally {
+      await home.stop();
+    }
+  });
+
+  test('helm install on an embedded home -> accounts and rights, without admission', async () => {
+    const home = await startFlowHome('embedded', 'east');
+    try {
+      chmodSync(home.kubeconfig, 0o600);
+      const words = ['install', 'portolan', 'deploy/chart', '-n', 'portolan-system', '--set', 'rightsOnly=true'];
+      const done = await runProgram(helm.path!, [...words, '--kubeconfig', home.kubeconfig]);
+      expect([done.code, done.code === 0 ? '' : done.err]).toEqual([0, '']);
+      expect(home.kubectl('get serviceaccounts -n portolan-system -o name')).toContain('portolan-agent');
     } finally {
       await home.stop();
     }
