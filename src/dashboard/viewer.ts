@@ -31,12 +31,11 @@ const ownKinds = [
   ...['clusters', 'clustersets', 'federations', 'heartbeats', 'serviceshards'],
 ];
 
-/** Homes and brokers alike: members' records and leases lie in namespaces of their own. */
+/** Homes and brokers alike: members' records lie in namespaces of their own. */
 const rules = [
   { apiGroups: [''], resources: ['services', 'namespaces', 'events'], verbs: read },
   { apiGroups: [''], resources: ['configmaps'], resourceNames: [memberRecordName], verbs: read },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: read },
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: read },
   { apiGroups: ['multicluster.x-k8s.io'], resources: ['serviceexports', 'serviceimports'], verbs: read },
   { apiGroups: ['about.k8s.io'], resources: ['clusterproperties'], verbs: read },
   { apiGroups: ['portolan.dev'], resources: ownKinds, verbs: read },
@@ -44,6 +43,8 @@ const rules = [
 ];
 
 const systemRules = [
+  // Those of parts; what members renew at the broker are heartbeats.
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: read },
   { apiGroups: [''], resources: ['configmaps'], resourceNames: [verdictsName], verbs: read },
   // The admin endpoints of parts, by way of the home.
   { apiGroups: [''], resources: ['services/proxy', 'pods/proxy'], verbs: ['get'] },

@@ -3,8 +3,15 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gatewayName, gatewayReportKeys } from '../../src/clusterset/rules/networks/gateway-report.ts';
 import { createAuthority } from '../../src/external/testing/pem.ts';
-import { peeringNamespace, proxyTokenAudience, xdsNamespace, xdsRootsName } from '../../src/kube/objects/ours.ts';
+import {
+  gatewayAuthoritySecret,
+  peeringNamespace,
+  proxyTokenAudience,
+  xdsNamespace,
+  xdsRootsName,
+} from '../../src/kube/objects/ours.ts';
 import { ownAddress } from '../support/own-address.ts';
 import { runPortolan } from '../support/portolan.ts';
 import { addService, checkout, type FlowWorld, startPeering, until } from './flows.ts';
@@ -19,8 +26,10 @@ export const situations: [string, (world: FlowWorld) => Promise<void>][] = [
   ['a policy -> exports what it selects, also after it changed', policy],
   ['a FederatedService -> placed and changed', federatedService],
   ['external services at the broker and at home -> copied with their Secrets, named, changed', externalServices],
+  ['wishes about an import and a shift of its traffic -> judged', wishes],
   ['a peer -> shares again', sharedAgain],
   ['Envoys that refuse everything -> their objects say so', refusals],
+  ['xds where roots of another are -> written anew', otherRoots],
   ['an authority of a federation -> reports, and its zone is known to all resolvers', startAuthority],
   ['parts are asked from another machine -> they check the ticket', askWithTickets],
   ['more members than judges -> the judges report', judges],
@@ -67,6 +76,24 @@ async function policy({ east }: FlowWorld): Promise<void> {
   await until('imported', () => has(east, 'get serviceimport search -n shop'));
   apply({ onStale: 'Keep' });
   await until('changed', () => look(east, 'get serviceexport search -n shop -o json').includes('Keep'));
+}
+
+async function wishes({ west }: FlowWorld): Promise<void> {
+  const condition = (what: string) => look(west, `get ${what} -o jsonpath={.status.conditions[*].type}`);
+  const clusters = [
+    { clusters: ['east'], weight: 9 },
+    { clusters: ['west'], weight: 1 },
+  ];
+  const spec = { namespaces: ['shop'], services: ['checkout'], clusters };
+  west.apply({ apiVersion: own, kind: 'ServiceImportPolicy', metadata: { name: 'shop' }, spec });
+  await until('the policy is judged', () => condition('serviceimportpolicy shop') !== '');
+  const shift = { service: 'checkout', from: 'east', to: 'west', steps: [50, 100], every: '1h' };
+  const metadata = { name: 'checkout', namespace: 'shop' };
+  west.apply({ apiVersion: own, kind: 'TrafficShift', metadata, spec: shift });
+  const phase = () => look(west, 'get trafficshift checkout -n shop -o jsonpath={.status.phase}');
+  await until('the shift is judged', () => phase() !== '');
+  west.kubectl('delete trafficshift checkout -n shop');
+  west.kubectl('delete serviceimportpolicy shop');
 }
 
 async function federatedService({ broker, west }: FlowWorld): Promise<void> {
@@ -232,6 +259,24 @@ function accessIn(directory: string, target: string) {
       key: pem(identity, /(?:EC )?PRIVATE KEY/),
     },
   };
+}
+
+/** As after an upgrade or a restored home: what it publishes is there, and is not its own. */
+async function otherRoots({ west, parts }: FlowWorld): Promise<void> {
+  const map = (name: string, key: string) => ({
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: system } },
+    data: { [key]: 'other' },
+  });
+  west.apply(map(xdsRootsName, 'ca.crt'), map(gatewayName, gatewayReportKeys.trustRoots), {
+    ...{ apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', data: { 'tls.crt': '', 'tls.key': '' } },
+    metadata: { name: gatewayAuthoritySecret, namespace: xdsNamespace },
+  });
+  const xds = parts.start(west, 'xds', ['xds', '--listen', '127.0.0.1:0', ...namespaces]);
+  await until('xds of west is ready', () => xds.said('ready') !== '');
+  for (const name of [xdsRootsName, gatewayName])
+    await until(`${name} has its roots`, () =>
+      look(west, `get configmap ${name} -n ${system} -o json`).includes('BEGIN'),
+    );
 }
 
 /** It has no right at home: it reads the broker, with an account that is made for it, and posts its zone to resolvers. */
