@@ -2,7 +2,7 @@
 // KUBEBUILDER_ASSETS, on free ports of this machine.
 
 import { type ChildProcess, execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -91,6 +91,8 @@ export class KubernetesApiServer {
     execFileSync('openssl', ['genrsa', '-out', key, '2048'], { stdio: 'ignore' });
     this.#run('kube-apiserver', [
       ...['--etcd-servers', etcd, '--secure-port', String(secure), '--bind-address', '127.0.0.1'],
+      // Would be that of the default route, which a machine without a network lacks. Nobody connects to it.
+      ...['--advertise-address', '192.0.2.1'],
       ...['--cert-dir', join(this.#directory, 'certs'), '--service-account-key-file', key],
       ...['--service-account-signing-key-file', key, '--service-account-issuer', 'https://kubernetes.default.svc'],
       ...['--token-auth-file', this.#write('tokens.csv', 'admin-token,admin,admin,system:masters\n')],
@@ -103,7 +105,10 @@ export class KubernetesApiServer {
     ]);
     this.server = `https://127.0.0.1:${secure}`;
     const certificate = join(this.#directory, 'certs/apiserver.crt');
-    for (let tries = 0; tries < 240 && !existsSync(certificate); tries++) await pause(250);
+    for (let tries = 0; !existsSync(certificate); tries++) {
+      if (this.#children.some(({ exitCode }) => exitCode !== null) || tries > 240) throw new Error(this.#lastWords());
+      await pause(250);
+    }
     this.authority = readFileSync(certificate, 'utf8');
     writeFileSync(this.kubeconfig, kubeconfigText(this, 'admin-token'));
     await this.#untilReady();
@@ -135,7 +140,15 @@ export class KubernetesApiServer {
   }
 
   #run(program: string, args: readonly string[]): void {
-    this.#children.push(spawnTied(join(assets, program), args, { stdio: 'ignore' }));
+    const log = openSync(join(this.#directory, `${program}.log`), 'a');
+    this.#children.push(spawnTied(join(assets, program), args, { stdio: ['ignore', log, log] }));
+    closeSync(log);
+  }
+
+  #lastWords(): string {
+    const logs = ['etcd', 'kube-apiserver'].map((program) => join(this.#directory, `${program}.log`));
+    const words = logs.map((path) => (existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n').at(-1) : ''));
+    return `the API server did not start: ${words.filter(Boolean).join('; ')}`;
   }
 }
 
