@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
 import { createRealWorld } from '../../src/base/real/world.ts';
+import { gatewayName, gatewayReportKeys } from '../../src/clusterset/rules/networks/gateway-report.ts';
 import { pairIn } from '../../src/kube/client/kept-authority.ts';
 import {
   gatewayAuthoritySecret,
@@ -20,9 +21,12 @@ import { MeshCertificates } from '../../src/xds/sources/mesh-certificates.ts';
 import { describeWith, pathOf } from '../support/counterparts.ts';
 import { runPortolan } from '../support/portolan.ts';
 import { spawnTied } from '../support/tied-process.ts';
+import type { AuditLine } from './audit.ts';
 import { addService, type FlowWorld, until } from './flows.ts';
+import { grantedTo } from './granted.ts';
 import { startFlowHome, system } from './homes.ts';
 import { RunningParts } from './parts.ts';
+import { unusedRights } from './unused-rights.ts';
 
 const [outside, podAddress] = ['10.79.213.1', '10.79.213.2'];
 const port = 15_443;
@@ -72,6 +76,7 @@ describeWith(['envoy', 'ip'], `the gateway of the chart${isRoot ? '' : ' (needs 
       await home.type(`join ${token} --network ${home.name}-net --pod-cidr 10.79.0.0/16`);
       const set = ['xds.enabled', 'envoy.enabled', 'gateway.enabled'].map((path) => `--set ${path}=true`);
       await home.type(`install ${set.join(' ')}`);
+      if (home === west) leaveOtherRoots();
       parts.start(home, 'agent', ['agent']);
       const secrets = ['--secrets-namespace', xdsNamespace, '--peering-namespace', peeringNamespace];
       const xds = parts.start(home, 'xds', ['xds', '--listen', `${outside}:0`, ...secrets]);
@@ -92,6 +97,19 @@ describeWith(['envoy', 'ip'], `the gateway of the chart${isRoot ? '' : ' (needs 
       gatewayRanges: [`${podAddress}/32`],
     });
   });
+
+  /** As after a restored home: what xds publishes is there, and is not its own. */
+  function leaveOtherRoots(): void {
+    const metadata = { name: gatewayName, namespace: system };
+    const data = { [gatewayReportKeys.trustRoots]: 'other' };
+    world.west.apply(
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata, data },
+      {
+        ...{ apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', data: { 'tls.crt': '', 'tls.key': '' } },
+        metadata: { name: gatewayAuthoritySecret, namespace: xdsNamespace },
+      },
+    );
+  }
 
   /** The Cluster at the broker as JSON; empty if there is none. */
   function inBroker(name: string): string {
@@ -183,6 +201,11 @@ describeWith(['envoy', 'ip'], `the gateway of the chart${isRoot ? '' : ' (needs 
       expect(world.east.audit().filter(({ user }) => user.username === account)).toEqual([]);
       const answer = () => world.east.kubectl(`auth can-i list secrets -A --as ${account}`);
       expect(answer).toThrow();
+      const xds = { namespace: system, name: 'portolan-xds' };
+      const isXds = ({ user }: AuditLine) => user.username === `system:serviceaccount:${system}:${xds.name}`;
+      const lines = [world.east, world.west].flatMap((home) => home.audit().filter(isXds));
+      const unused = unusedRights(grantedTo(world.west, xds), lines, system);
+      expect(unused.filter((text) => text.includes('portolan-gateway'))).toEqual([]);
     },
   );
 });

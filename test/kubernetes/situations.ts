@@ -3,15 +3,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gatewayName, gatewayReportKeys } from '../../src/clusterset/rules/networks/gateway-report.ts';
 import { createAuthority } from '../../src/external/testing/pem.ts';
-import {
-  gatewayAuthoritySecret,
-  peeringNamespace,
-  proxyTokenAudience,
-  xdsNamespace,
-  xdsRootsName,
-} from '../../src/kube/objects/ours.ts';
+import { peeringNamespace, proxyTokenAudience, xdsNamespace, xdsRootsName } from '../../src/kube/objects/ours.ts';
 import { ownAddress } from '../support/own-address.ts';
 import { runPortolan } from '../support/portolan.ts';
 import { addService, checkout, type FlowWorld, startPeering, until } from './flows.ts';
@@ -261,22 +254,13 @@ function accessIn(directory: string, target: string) {
   };
 }
 
-/** As after an upgrade or a restored home: what it publishes is there, and is not its own. */
+/** As after a restored home: what it publishes is there, and is not its own. */
 async function otherRoots({ west, parts }: FlowWorld): Promise<void> {
-  const map = (name: string, key: string) => ({
-    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: system } },
-    data: { [key]: 'other' },
-  });
-  west.apply(map(xdsRootsName, 'ca.crt'), map(gatewayName, gatewayReportKeys.trustRoots), {
-    ...{ apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', data: { 'tls.crt': '', 'tls.key': '' } },
-    metadata: { name: gatewayAuthoritySecret, namespace: xdsNamespace },
-  });
+  const metadata = { name: xdsRootsName, namespace: system };
+  west.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { 'ca.crt': 'other' } });
   const xds = parts.start(west, 'xds', ['xds', '--listen', '127.0.0.1:0', ...namespaces]);
   await until('xds of west is ready', () => xds.said('ready') !== '');
-  for (const name of [xdsRootsName, gatewayName])
-    await until(`${name} has its roots`, () =>
-      look(west, `get configmap ${name} -n ${system} -o json`).includes('BEGIN'),
-    );
+  await until('its roots', () => look(west, `get configmap ${xdsRootsName} -n ${system} -o json`).includes('BEGIN'));
 }
 
 /** It has no right at home: it reads the broker, with an account that is made for it, and posts its zone to resolvers. */
