@@ -59,6 +59,7 @@ const loaders: readonly Loader[] = [
     load: async () =>
       (await import('./cli/roles/api.ts')).addApiCommand(program, {
         run: async (flags) => (await import('./main/home/process.ts')).runApi(flags),
+        migrate: async (...migration) => (await import('./main/home/migrate.ts')).migrateHome(...migration),
         rotate: async (...rotation) => (await import('./main/rotation/rotate-ca.ts')).rotateCa(...rotation),
       }),
   },

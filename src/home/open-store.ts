@@ -1,9 +1,10 @@
-// The two ways to get a store: on disk, and in memory for simulation.
+// The three ways to get a store: on disk, in etcd, and in memory for simulation.
 
 import type { Log } from '../base/log.ts';
 import { silentLog } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { World } from '../base/world.ts';
+import { EtcdJournal, type EtcdJournalOptions } from './store/etcd/journal.ts';
 import { Loader } from './store/load.ts';
 import { LogStore, type LogStoreOptions } from './store/log-store.ts';
 import { MemoryDisk, MemoryJournal } from './store/memory-journal.ts';
@@ -45,6 +46,30 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<LogS
     throw error;
   }
   return createStore(options, { world, log, journal, limits, loaded: loader.finish() });
+}
+
+export interface EtcdStoreOptions extends StoreOptions, Omit<EtcdJournalOptions, 'world' | 'log'> {
+  /** Before its rows are read: whether they are those of this home. */
+  readonly check?: (journal: EtcdJournal) => Promise<void>;
+}
+
+/** The lock is held; it goes when the store is closed, or when it cannot be opened. */
+export async function openEtcdStore(
+  options: EtcdStoreOptions,
+): Promise<{ readonly store: LogStore; readonly journal: EtcdJournal }> {
+  const { world, log = silentLog, check } = options;
+  const limits = { ...defaultLimits, ...options.limits };
+  const journal = await EtcdJournal.open({ ...options, log });
+  try {
+    if (journal.tip.movedTo !== undefined) throw new Error(`this home has moved to ${journal.tip.movedTo}`);
+    await check?.(journal);
+    const loader = new Loader(journal.tip.floor);
+    await journal.readAll((row) => loader.add(row));
+    return { journal, store: createStore(options, { world, log, journal, limits, loaded: loader.finish() }) };
+  } catch (error) {
+    await journal.close();
+    throw error;
+  }
 }
 
 export interface MemoryStoreOptions extends StoreOptions {

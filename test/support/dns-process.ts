@@ -81,7 +81,7 @@ export interface EtcdProcess {
   stop(): Promise<void>;
 }
 
-export async function startEtcd(directory: string): Promise<EtcdProcess> {
+export async function startEtcd(directory: string, more: readonly string[] = []): Promise<EtcdProcess> {
   const [url, peerUrl] = [`http://127.0.0.1:${await freePort()}`, `http://127.0.0.1:${await freePort()}`];
   const args = {
     'data-dir': directory,
@@ -92,7 +92,7 @@ export async function startEtcd(directory: string): Promise<EtcdProcess> {
     'initial-cluster': `default=${peerUrl}`,
   };
   const words = Object.entries(args).flatMap(([flag, value]) => [`--${flag}`, value]);
-  const child = spawn(pathOf('etcd')!, words, { stdio: 'ignore' });
+  const child = spawn(pathOf('etcd')!, [...words, ...more], { stdio: 'ignore' });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const isHealthy = () =>
     fetch(`${url}/health`).then(

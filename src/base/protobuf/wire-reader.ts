@@ -78,7 +78,18 @@ export class WireReader {
     const value = this.unsigned();
     if (value <= Number.MAX_SAFE_INTEGER) return value;
     this.position = start;
-    return this.largeInt64();
+    return Number(this.bigint());
+  }
+
+  /** A signed integer of 64 bits with all its digits. */
+  bigint(): bigint {
+    let value = 0n;
+    for (let shift = 0n; shift < 70n; shift += 7n) {
+      const byte = this.byte();
+      value |= BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) return BigInt.asIntN(64, value);
+    }
+    throw tooLongVarint();
   }
 
   bool(): boolean {
@@ -124,15 +135,6 @@ export class WireReader {
     else if (wireType === wireTypes.fixed64) this.take(8);
     else if (wireType === wireTypes.fixed32) this.take(4);
     else throw new MalformedError(`wire type ${wireType} is not in use`);
-  }
-
-  private largeInt64(): number {
-    let value = 0n;
-    for (let shift = 0n; ; shift += 7n) {
-      const byte = this.byte();
-      value |= BigInt(byte & 0x7f) << shift;
-      if (byte < 0x80) return Number(BigInt.asIntN(64, value));
-    }
   }
 
   private length(): number {

@@ -1,13 +1,14 @@
 // `portolan api`: the embedded API server, a cluster's home or the broker.
 
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
 import { defaultServiceRanges } from '../../kube/objects/service.ts';
 import { verbs } from '../verbs.ts';
 import { addWaitOptions, type WaitFlags } from '../wait.ts';
+import { addHomeEtcdOptions, type HomeEtcdFlags } from './etcd-flags.ts';
 import { logLevelOption, type SnapshotFlags, snapshotKeyOption, snapshotsOption } from './options.ts';
 
-export interface ApiFlags extends SnapshotFlags {
+export interface ApiFlags extends SnapshotFlags, HomeEtcdFlags {
   readonly data: string;
   readonly listen?: string;
   readonly name?: string;
@@ -28,12 +29,17 @@ export interface RotateFlags extends WaitFlags {
   readonly force?: boolean;
 }
 
+export interface MigrateFlags {
+  readonly to: 'etcd' | 'folder';
+}
+
 export interface ApiActions {
   run(flags: ApiFlags): Promise<void>;
+  migrate(flags: ApiFlags, migration: MigrateFlags): Promise<void>;
   rotate(data: string, step: RotationStep, flags: RotateFlags): Promise<void>;
 }
 
-export function addApiCommand(program: Command, { run, rotate }: ApiActions): void {
+export function addApiCommand(program: Command, { run, rotate, migrate }: ApiActions): void {
   const api = program
     .command('api')
     .description(verbs.api)
@@ -60,10 +66,26 @@ export function addApiCommand(program: Command, { run, rotate }: ApiActions): vo
     .option('--parts-in <cidr...>', 'other machines whose parts may be asked through this home (default: none)', [])
     .addOption(snapshotsOption())
     .addOption(snapshotKeyOption())
-    .addOption(logLevelOption('info'))
+    .addOption(logLevelOption('info'));
+  addHomeEtcdOptions(api)
     // The folder is an option of the role, and may stand behind the verb.
     .enablePositionalOptions(false)
     .action(run);
+  api
+    .command('migrate')
+    .description('move the objects of a stopped home from its folder to etcd, or back')
+    .usage('--data <dir> --etcd <url,url> --to etcd|folder [options]')
+    .addOption(
+      new Option('--to <where>', 'where they are kept from now on').choices(['etcd', 'folder']).makeOptionMandatory(),
+    )
+    .addHelpText(
+      'after',
+      `
+The folder and etcd are given as for portolan api, which is started with the same flags afterwards; without --etcd after
+--to folder. Objects keep their uids, addresses and creation times. Clients list everything once.
+  portolan api migrate --data /var/lib/portolan --etcd https://10.0.0.1:2379 --to etcd`,
+    )
+    .action((flags: MigrateFlags) => migrate(api.opts<ApiFlags>(), flags));
   const rotateCa = api
     .command('rotate-ca')
     .description('replace the certificate authority of a home in three steps, while it runs')

@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { verbs } from '../verbs.ts';
 import type { AuthorityFlags } from './authority-flags.ts';
 import { addServerOptions, list, plainName } from './dns-server-flags.ts';
+import { addEtcdOptions } from './etcd-flags.ts';
 
 export function addAuthorityCommand(program: Command, run: (flags: AuthorityFlags) => Promise<void>): void {
   const command = program
@@ -17,16 +18,11 @@ export function addAuthorityCommand(program: Command, run: (flags: AuthorityFlag
       '--broker-kubeconfig-from <name>',
       'the Secret in portolan-system of the home that has that kubeconfig; renewed tokens are kept in it',
     )
-    .option('--clusterset <name>', 'the clusterset at the broker', 'clusterset')
-    .option(
-      '--etcd <url,url>',
-      'endpoints of etcd, which stores its records; with a broker, one of several authorities writes them',
-    )
-    .option('--etcd-ca <file>', "certificate authority of etcd (default: the system's)")
-    .option('--etcd-cert <file>', 'client certificate for etcd')
-    .option('--etcd-key <file>', 'its key')
-    .option('--etcd-user <name>', 'user of etcd')
-    .option('--etcd-password-file <file>', 'file with its password')
+    .option('--clusterset <name>', 'the clusterset at the broker', 'clusterset');
+  addEtcdOptions(
+    command,
+    'endpoints of etcd, which stores its records; with a broker, one of several authorities writes them',
+  )
     .addOption(
       list(
         '--trusted-range <cidr...>',

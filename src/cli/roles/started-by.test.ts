@@ -33,7 +33,7 @@ async function parsed(
   env: Readonly<Record<string, string>> = {},
 ): Promise<[command: string, flags: Record<string, unknown>]> {
   const program = new Command('portolan').enablePositionalOptions();
-  addApiCommand(program, { run: never, rotate: never });
+  addApiCommand(program, { run: never, rotate: never, migrate: never });
   for (const add of [addAgentCommand, addAuthorityCommand, addDnsCommand, addPeeringCommand, addProxyCommand])
     add(program, never);
   const xds = addXdsCommand(program, never);

@@ -2,7 +2,7 @@
 // on them.
 
 import { nestingDepthMax } from '../schema/walk.ts';
-import { CompactedError, FutureRevisionError, StoreUnavailableError } from '../store/store.ts';
+import { CommitTooLargeError, CompactedError, FutureRevisionError, StoreUnavailableError } from '../store/store.ts';
 import type { Attributes, User } from './access.ts';
 import type { Served } from './registry.ts';
 import { type StatusDetails, StatusError } from './status.ts';
@@ -107,6 +107,7 @@ export function asStatusError(error: unknown): StatusError {
       cause: error,
     });
   }
+  if (error instanceof CommitTooLargeError) return new StatusError('RequestEntityTooLarge', error.message);
   if (error instanceof RangeError && error.message.includes('call stack')) {
     return nestedTooDeep(error);
   }

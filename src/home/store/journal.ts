@@ -39,8 +39,16 @@ export interface Journal {
   /** Resolves if there is room to write again; changes nothing. */
   probe(): Promise<void>;
   close(): Promise<void>;
+  /** The size of a commit that it can take; any if absent. */
+  readonly commitMax?: { readonly keys: number; readonly bytes: number };
+  /** Why what is in memory may be older than what is stored; never if absent. */
+  readRefusal?(): Error | undefined;
   /** Set by the user of the journal: called when it breaks, also between two calls. */
   onBroken?: ((error: JournalBrokenError) => void) | undefined;
+  /** Set by the user: an append takes longer, because nobody answers. Its outcome is not known yet. */
+  onStalled?: ((error: Error) => void) | undefined;
+  /** Set by the user: an answer has come. */
+  onRecovered?: (() => void) | undefined;
 }
 
 /** Contents of a journal when it was opened. */

@@ -34,6 +34,8 @@ import { Watcher, Watchers } from './watchers.ts';
 /** Limit of one batch, unless a single commit is larger. It also bounds how long the others wait. */
 const batchBytesMax = 4 * 1024 * 1024;
 const evictionsPerBatchMax = 4096;
+/** A client is told no later that the outcome of its write is not known. */
+const unknownMsMax = 8_000;
 /** Keys that a read of an older revision may find changed since: they are put back in order at every page. */
 const undoneMax = 20_000;
 
@@ -62,6 +64,8 @@ type Health =
   | { readonly kind: 'writable' }
   /** Probed until there is room again. */
   | { readonly kind: 'full'; readonly error: Error }
+  /** The journal waits for an answer; what is under way comes or not, new commits are refused meanwhile. */
+  | { readonly kind: 'stalled'; readonly error: Error }
   /** For good: what is on disk beyond what was acknowledged is not known. */
   | { readonly kind: 'broken'; readonly error: Error };
 
@@ -103,6 +107,10 @@ export class LogStore implements Store {
   #onIdle: (() => void) | undefined;
   #retentionTimer: Timer | undefined;
   #probeTimer: Timer | undefined;
+  #unknownTimer: Timer | undefined;
+  #flying: readonly QueuedCommit[] = [];
+  /** Set by its user: it takes no more writes, until it is opened anew. */
+  onBroken: ((error: Error) => void) | undefined;
 
   constructor(options: LogStoreOptions) {
     const { world, log, journal, loaded, limits } = options;
@@ -121,6 +129,8 @@ export class LogStore implements Store {
     this.#watchers = new Watchers(log);
     this.#probeBackoff = new Backoff(world.random, { firstMs: 200, delayMsMax: 10_000 });
     journal.onBroken = (error) => this.#break(error);
+    journal.onStalled = (error) => this.#stall(error);
+    journal.onRecovered = () => this.#recover();
     if (this.#history.length > 0) this.#retention.mark(this.#revision);
     this.#armRetention();
   }
@@ -144,12 +154,12 @@ export class LogStore implements Store {
   }
 
   async get(key: string): Promise<Entry | undefined> {
-    this.#checkOpen();
+    this.#checkReadable();
     return this.#keyspace.get(key);
   }
 
   async range(request: RangeRequest): Promise<RangeResult> {
-    this.#checkOpen();
+    this.#checkReadable();
     const { prefix, after, limit = Number.POSITIVE_INFINITY, countMax, revision = this.#revision } = request;
     if (revision > this.#revision) throw new FutureRevisionError(revision, this.#revision);
     if (revision < this.#floor) throw new CompactedError(revision, this.#floor);
@@ -160,7 +170,7 @@ export class LogStore implements Store {
 
   commit(request: CommitRequest): Promise<CommitResult> {
     return new Promise((resolve, reject) => {
-      checkCommit(request);
+      checkCommit(request, this.#journal.commitMax);
       this.#checkWritable();
       this.#commits.push({ request, resolve, reject });
       this.#pump();
@@ -228,6 +238,7 @@ export class LogStore implements Store {
     while (this.#health.kind === 'writable') {
       const flight = this.#takeOff();
       if (flight === undefined) break;
+      this.#flying = flight.commits;
       try {
         const startMs = this.#world.clock.monotonicMs();
         const use = isEmpty(flight) ? undefined : await this.#journal.append(this.#batchOf(flight));
@@ -346,10 +357,35 @@ export class LogStore implements Store {
     this.#health = { kind: 'broken', error };
     this.#probeTimer?.cancel();
     this.#log.error('the store takes no more writes, restart it when the disk is well', { error: errorText(error) });
+    this.#refuse([...this.#flying, ...this.#commits, ...this.#compactions], error);
+    this.#commits = [];
+    this.#compactions = [];
+    this.onBroken?.(error);
+  }
+
+  /** Commits that have not left yet are refused at once; those under way when it has taken too long. */
+  #stall(error: Error): void {
+    if (this.#health.kind !== 'writable') return;
+    this.#health = { kind: 'stalled', error };
+    this.#log.warn('the store does not answer; writes are refused meanwhile', { error: errorText(error) });
+    this.#refuse([...this.#commits, ...this.#compactions], error);
+    this.#commits = [];
+    this.#compactions = [];
+    this.#unknownTimer = this.#world.timers.after(unknownMsMax, () => {
+      const reason = `whether it was written is not known yet: ${errorText(error)}`;
+      for (const { reject } of this.#flying) reject(new StoreUnavailableError(reason, { cause: error }));
+    });
+  }
+
+  #recover(): void {
+    this.#unknownTimer?.cancel();
+    if (this.#health.kind !== 'stalled') return;
+    this.#health = { kind: 'writable' };
+    this.#log.info('the store answers again');
   }
 
   #full(error: Error): void {
-    if (this.#health.kind === 'writable') {
+    if (this.#health.kind === 'writable' || this.#health.kind === 'stalled') {
       this.#health = { kind: 'full', error };
       this.#log.error('the store takes no writes until there is room', { error: errorText(error) });
     }
@@ -389,6 +425,12 @@ export class LogStore implements Store {
     if (this.#closing !== undefined) throw closedError();
   }
 
+  #checkReadable(): void {
+    this.#checkOpen();
+    const refusal = this.#journal.readRefusal?.();
+    if (refusal !== undefined) throw new StoreUnavailableError(`the store cannot be read: ${refusal.message}`);
+  }
+
   #checkWritable(): void {
     this.#checkOpen();
     if (this.#health.kind !== 'writable') throw unavailable(this.#health.error);
@@ -397,6 +439,7 @@ export class LogStore implements Store {
   async #close(): Promise<void> {
     this.#retentionTimer?.cancel();
     this.#probeTimer?.cancel();
+    this.#unknownTimer?.cancel();
     if (this.#isPumping) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     this.#haveWatchesEnded = true;
     this.#watchers.endAll(closedError());

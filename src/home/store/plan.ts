@@ -2,8 +2,8 @@
 // commits before them in the batch have changed. Pure: nothing is visible until the batch is on disk.
 
 import { StoredEntry, StoredEvent } from './entry.ts';
-import type { JournalRow } from './journal.ts';
-import type { CommitRequest, CommitResult } from './store.ts';
+import type { Journal, JournalRow } from './journal.ts';
+import { type CommitRequest, type CommitResult, CommitTooLargeError } from './store.ts';
 
 export interface PlanBase {
   readonly revision: number;
@@ -84,7 +84,8 @@ export class BatchPlan {
 }
 
 /** Refuses what no implementation could store, before it is queued. */
-export function checkCommit({ compares, writes }: CommitRequest): void {
+export function checkCommit({ compares, writes }: CommitRequest, max?: Journal['commitMax']): void {
+  if (max !== undefined) checkSize(writes, max);
   for (const { key } of writes) checkKey(key);
   for (const { key } of compares) checkKey(key);
   if (writes.length < 2) return;
@@ -93,6 +94,14 @@ export function checkCommit({ compares, writes }: CommitRequest): void {
     if (written.has(key)) throw new Error(`commit writes key ${JSON.stringify(key)} twice; write each key once`);
     written.add(key);
   }
+}
+
+function checkSize(writes: CommitRequest['writes'], max: NonNullable<Journal['commitMax']>): void {
+  if (writes.length > max.keys)
+    throw new CommitTooLargeError(`commit writes ${writes.length} keys, at most ${max.keys} are possible`);
+  const bytes = writes.reduce((sum, { key, value }) => sum + key.length * 3 + (value?.length ?? 0) + 200, 0);
+  if (bytes > max.bytes)
+    throw new CommitTooLargeError(`it has ${bytes} bytes; the store takes at most ${max.bytes} at once`);
 }
 
 function checkKey(key: string): void {

@@ -133,3 +133,6 @@ export class FutureRevisionError extends Error {
 
 /** The write may not have happened: the disk is full or failing. Nothing acknowledged before is affected. */
 export class StoreUnavailableError extends Error {}
+
+/** Nothing was written: an implementation may bound what one commit takes. */
+export class CommitTooLargeError extends Error {}

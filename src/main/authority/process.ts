@@ -2,14 +2,9 @@
 
 import type { EtcdAccess } from '../../base/etcd.ts';
 import { errorText, type Log } from '../../base/log.ts';
-import {
-  type AuthorityFlags,
-  checkAuthorityFlags,
-  etcdOf,
-  identityOf,
-  trustOf,
-} from '../../cli/roles/authority-flags.ts';
+import { type AuthorityFlags, checkAuthorityFlags, identityOf, trustOf } from '../../cli/roles/authority-flags.ts';
 import { sourceOptionOf, ttlOf } from '../../cli/roles/dns-server-flags.ts';
+import { etcdOf } from '../../cli/roles/etcd-flags.ts';
 import { type Federation, federationType } from '../../federation/kinds/federation.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';

@@ -1,10 +1,11 @@
 // The parts of an embedded home: store, keys, who may do what, the API server, its HTTPS edge, and the controllers that a
 // Kubernetes would bring along.
 
+import { existsSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { basename, resolve } from 'node:path';
 import type { HttpTransport } from '../../base/http.ts';
-import type { Log } from '../../base/log.ts';
+import { errorText, type Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import { formatHostPort } from '../../base/net/host-port.ts';
 import { formatIp, type IpRange, parseIp, parseRange } from '../../base/net/ip.ts';
@@ -34,7 +35,10 @@ import { Snapshots } from '../../home/snapshot/snapshots.ts';
 import type { LogStore } from '../../home/store/log-store.ts';
 import { createClient } from '../../kube/client/client.ts';
 import { defaultServiceRanges } from '../../kube/objects/service.ts';
+import { type EtcdOptions, openEtcdHome } from './etcd-store.ts';
+import { type Forwarder, forwardConnections } from './forward.ts';
 import { kindRules } from './kind-rules.ts';
+import { movedFrom } from './moved.ts';
 
 export interface HomeOptions {
   readonly world: World;
@@ -57,6 +61,10 @@ export interface HomeOptions {
   readonly snapshots?: string | undefined;
   /** The secret that scheduled snapshots are encrypted with. */
   readonly snapshotKey?: string | undefined;
+  /** Where the objects are, if not in the folder. */
+  readonly etcd?: EtcdOptions | undefined;
+  /** The store cannot be used any more: another process has taken over, or etcd is not what it was. */
+  readonly onStoreLost?: ((error: Error) => void) | undefined;
 }
 
 export interface Home {
@@ -84,18 +92,15 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   const { world, log, directory, listen } = options;
   closeToOthers(directory, log);
   const metrics = createPartMetrics('home');
-  const limits = options.historyMs === undefined ? {} : { historyMs: options.historyMs };
-  refuseDuringRestore(directory);
-  if (finishRestore(directory)) log.warn('went on with a restore that was interrupted');
-  const path = `${directory}/store/facts.db`;
-  const store = await openSqliteStore({ world, log, path, jsonBelow: registryRoot, limits, metrics });
-  parts.add('store', () => store.close());
+  const { store, keepKeys } = await openStore(options, { metrics, parts });
   const advertised = options.advertise === undefined ? [] : [options.advertise.host];
   const extra = [...advertised, ...apiNames, apiClusterIp(options), ...(options.extraHosts ?? [])];
   const hosts = servingHosts({ host: listen.host, hostname: hostname(), extra });
   const names = { name: options.name, defaultName: homeNameOf(directory) };
   const pki = await openPki({ world, directory, hosts, ...names, log, authorityLookMs: 3_000 });
   parts.add('pki', () => pki.close());
+  await keepKeys();
+  pki.onRenewed(() => void keepKeys().catch((error) => log.error('etcd has older keys', { error: errorText(error) })));
   const access = await createAccess({ world, store, log, serviceAccountKey: pki.serviceAccountKey });
   parts.add('access', () => access.close());
   const kinds = builtinKinds({
@@ -135,6 +140,53 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   const transport = localTransport(api);
   startControllers(options, { transport, metrics, parts });
   return { server, kubeconfig, certificateAuthority: pki.clientCa, transport, stop: () => parts.stop() };
+}
+
+interface HomeStore {
+  readonly store: LogStore;
+  keepKeys(): Promise<void>;
+}
+
+async function openStore(
+  options: HomeOptions,
+  { metrics, parts }: { readonly metrics: Metrics; readonly parts: Parts },
+): Promise<HomeStore> {
+  const { world, log, directory, historyMs, etcd } = options;
+  if (etcd !== undefined) return openInEtcd({ ...options, etcd }, { metrics, parts });
+  const moved = movedFrom(directory);
+  if (moved !== undefined) throw new Error(moved);
+  refuseDuringRestore(directory);
+  if (finishRestore(directory)) log.warn('went on with a restore that was interrupted');
+  const path = `${directory}/store/facts.db`;
+  const limits = historyMs === undefined ? {} : { historyMs };
+  const store = await openSqliteStore({ world, log, path, jsonBelow: registryRoot, limits, metrics });
+  parts.add('store', () => store.close());
+  return { store, keepKeys: async () => {} };
+}
+
+/** Until this process may write, it passes connections on to the one that does. */
+async function openInEtcd(
+  options: HomeOptions & { readonly etcd: EtcdOptions },
+  { metrics, parts }: { readonly metrics: Metrics; readonly parts: Parts },
+): Promise<HomeStore> {
+  const { world, log, directory, historyMs, etcd, listen, advertise } = options;
+  if (existsSync(`${directory}/store/facts.db`) && movedFrom(directory) === undefined)
+    throw new Error(`${directory}/store holds a home already; bring it to etcd with portolan api migrate --to etcd`);
+  let forwarder: Forwarder | undefined;
+  const onWaiting = (holder: string) => {
+    log.info('another process serves this home; waiting, and passing connections on to it', { holder });
+    forwarder ??= forwardConnections(listen, log);
+    forwarder.to(holder);
+  };
+  const address = formatHostPort(advertise?.host ?? listen.host, advertise?.port || listen.port);
+  try {
+    const home = await openEtcdHome({ world, log, directory, etcd, historyMs, metrics, address, onWaiting });
+    parts.add('store', () => home.close());
+    home.store.onBroken = (error) => options.onStoreLost?.(error);
+    return home;
+  } finally {
+    await forwarder?.close();
+  }
 }
 
 function createSnapshots(

@@ -1,5 +1,6 @@
 // The process of `portolan api`: from flags to a running home, and its end.
 
+import { errorText } from '../../base/log.ts';
 import { type IpRange, parseIp, parseRange } from '../../base/net/ip.ts';
 import { createRealHost } from '../../base/real/host.ts';
 import { createRealWorld } from '../../base/real/world.ts';
@@ -15,6 +16,7 @@ import { ticketAccount } from '../../kube/objects/admin-ticket.ts';
 import { serviceAccountType } from '../../kube/objects/rbac.ts';
 import { processLog, untilStopped } from '../process.ts';
 import { readSnapshotKey } from '../snapshot/key-file.ts';
+import { etcdOptionsOf } from './etcd-options.ts';
 import { type Home, startHome } from './part.ts';
 
 export async function runApi(flags: ApiFlags): Promise<void> {
@@ -43,6 +45,12 @@ export async function runApi(flags: ApiFlags): Promise<void> {
     partRanges,
     snapshots: flags.snapshots,
     snapshotKey: await readSnapshotKey(createRealHost(), flags.snapshotKeyFile, '--snapshot-key-file'),
+    etcd: await etcdOptionsOf(createRealHost(), flags),
+    // What is in memory may be old: nothing more is answered from it. Whoever restarts the process makes it wait its turn.
+    onStoreLost: (error) => {
+      log.error('the store is lost: ending', { error: errorText(error) });
+      setTimeout(() => process.exit(1), 100);
+    },
   });
   const stopped = untilStopped(log, () => home.stop());
   if (partRanges.length > 0) await createTicketAccount(world, home);

@@ -1,0 +1,201 @@
+// `portolan api` on a real etcd: what kubectl sees is what it sees on SQLite; a second process takes over when the first is
+// killed or frozen; a home moves to etcd and back; what does not belong there is refused.
+
+import { execFile, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { type ApiProcess, startApi } from './support/api-process.ts';
+import { describeWith, pathOf } from './support/counterparts.ts';
+import { type EtcdProcess, startEtcd } from './support/dns-process.ts';
+import { freePort } from './support/free-port.ts';
+import { Kubectl, until } from './support/kubectl.ts';
+
+const portolan = fileURLToPath(new URL('../bin/portolan', import.meta.url));
+const run = promisify(execFile);
+
+/** Commands with what they read, run one after the other on both stores. */
+const commands: readonly (readonly [line: string, stdin?: string])[] = [
+  ['create namespace shop'],
+  ['-n shop create configmap settings --from-literal=a=1'],
+  ['-n shop create secret generic token --from-literal=t=hunter2'],
+  ['-n shop create service clusterip web --tcp=80:8080 --clusterip=10.96.5.5'],
+  ['-n shop get configmap,secret,service -o name'],
+  ['-n shop patch configmap settings --type=merge -p {"data":{"b":"2"}}'],
+  ['-n shop get configmap settings -o jsonpath={.data}'],
+  ['-n shop label configmap settings tier=front'],
+  ['-n shop get configmap -l tier=front -o name'],
+  ['-n shop create configmap settings --from-literal=a=1'],
+  ['-n shop create service clusterip other --tcp=80:8080 --clusterip=10.96.5.5'],
+  [
+    'apply --server-side --field-manager=me -f -',
+    '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"applied","namespace":"shop"},"data":{"x":"1"}}',
+  ],
+  [
+    'apply --server-side --field-manager=other -f -',
+    '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"applied","namespace":"shop"},"data":{"x":"2"}}',
+  ],
+  ['-n shop get configmap missing'],
+  ['-n shop delete configmap settings'],
+  ['-n shop get configmap -o name'],
+  ['auth can-i create pods --as=nobody'],
+  ['delete namespace shop'],
+  ['get namespace shop'],
+];
+
+describeWith(['etcd', 'kubectl'], 'portolan api on etcd', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'portolan-api-etcd-'));
+  const running: ApiProcess[] = [];
+  let etcd: EtcdProcess;
+  beforeAll(async () => {
+    etcd = await startEtcd(join(directory, 'etcd'));
+  });
+  afterEach(async () => {
+    for (const api of running.splice(0)) await api.stop('SIGKILL');
+  });
+  afterAll(async () => {
+    await etcd?.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const onEtcd = (prefix: string) => ['--etcd', etcd.url, '--etcd-prefix', prefix, '--snapshots', 'none'];
+  const start = async (name: string, args: readonly string[], port?: number) => {
+    const api = await startApi({ data: join(directory, name), args, ...(port === undefined ? {} : { port }) });
+    running.push(api);
+    return api;
+  };
+  const kubectlOf = (api: Pick<ApiProcess, 'kubeconfig'>, name: string) =>
+    new Kubectl({
+      path: pathOf('kubectl')!,
+      kubeconfig: api.kubeconfig,
+      directory: join(directory, `kubectl-${name}`),
+    });
+  const refused = async (...args: string[]) => {
+    const words = ['api', '--listen', `127.0.0.1:${await freePort()}`, ...args];
+    const ended = await run(portolan, words, { timeout: 30_000 }).catch((error) => error);
+    return `${ended.stdout ?? ''}${ended.stderr ?? ''}`;
+  };
+
+  test('kubectl: a table of commands on SQLite and on etcd -> equal results', async () => {
+    const homes = await Promise.all([start('sqlite', ['--snapshots', 'none']), start('table', onEtcd('/table/'))]);
+    const [sqlite, inEtcd] = homes.map((api, index) => kubectlOf(api, `table-${index}`)) as [Kubectl, Kubectl];
+    for (const [line, stdin] of commands) {
+      const [one, other] = await Promise.all([sqlite.run(line, stdin), inEtcd.run(line, stdin)]);
+      expect({ line, ...other }).toEqual({ line, ...one });
+    }
+  });
+
+  test('two processes: the second passes connections on, and serves when the first is killed or frozen; nothing is lost', async () => {
+    const [one, two] = [await freePort(), await freePort()];
+    const keys = join(directory, 'keys');
+    writeFileSync(keys, `${Buffer.alloc(32, 7).toString('base64')}\n`, { mode: 0o600 });
+    const args = [...onEtcd('/two/'), '--etcd-keys-file', keys];
+    const first = await start('two-a', args, one);
+    const words = ['api', '--data', join(directory, 'two-b'), '--listen', `127.0.0.1:${two}`, ...args];
+    const second = spawn(portolan, words, { stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    for (const stream of [second.stdout, second.stderr]) stream.on('data', (chunk) => (said += chunk));
+    try {
+      await until(() => said.includes('waiting, and passing connections on'));
+      const kubectl = kubectlOf(first, 'two');
+      await kubectl.ok('create configmap before --from-literal=a=1');
+      expect(await kubectl.ok(`--server https://127.0.0.1:${two} get configmap before -o name`)).toBe(
+        'configmap/before',
+      );
+      first.child.kill('SIGSTOP');
+      await until(() => said.includes('ready https://'));
+      const other = `--server https://127.0.0.1:${two}`;
+      expect(await kubectl.ok(`${other} get configmap before -o name`)).toBe('configmap/before');
+      await kubectl.ok(`${other} create configmap after --from-literal=a=1`);
+      first.child.kill('SIGCONT');
+      await until(() => first.child.exitCode !== null);
+      expect(first.child.exitCode).toBe(1);
+      expect(first.errors()).toContain('the store is lost');
+    } finally {
+      second.kill('SIGKILL');
+    }
+    const again = await start('two-a', args, one);
+    expect(await kubectlOf(again, 'again').ok('get configmap before after -o name')).toBe(
+      'configmap/before\nconfigmap/after',
+    );
+  });
+
+  test('etcd frozen: requests are refused with a Status, readyz says why; when it is back all is well', async () => {
+    const api = await start('frozen', onEtcd('/frozen/'));
+    const kubectl = kubectlOf(api, 'frozen');
+    await kubectl.ok('create configmap one --from-literal=a=1');
+    etcd.signal('SIGSTOP');
+    try {
+      const refusal = await kubectl.refused('create configmap two --from-literal=a=1 --request-timeout=20s');
+      expect(refusal).toMatch(/ServiceUnavailable|the store|not known yet/);
+      expect(await kubectl.refused('get --raw /readyz?verbose')).toMatch(/store failed/);
+      expect(await kubectl.refused('get configmap one')).toMatch(/etcd does not answer/);
+    } finally {
+      etcd.signal('SIGCONT');
+    }
+    await until(async () => (await kubectl.run('get --raw /readyz')).code === 0);
+    expect(await kubectl.ok('get configmap one -o name')).toBe('configmap/one');
+    await kubectl.ok('create configmap three --from-literal=a=1');
+  });
+
+  test('migrate: to etcd and back -> uids, addresses, creation times and revisions stay; an older revision is 410', async () => {
+    const before = await start('moving', ['--snapshots', 'none']);
+    const kubectl = kubectlOf(before, 'moving');
+    await kubectl.ok('create service clusterip web --tcp=80:8080');
+    const fields =
+      'jsonpath={.metadata.uid},{.spec.clusterIP},{.metadata.creationTimestamp},{.metadata.resourceVersion}';
+    const web = await kubectl.ok(['get', 'service', 'web', '-o', fields]);
+    const data = join(directory, 'moving');
+    const etcdFlags = ['--etcd', etcd.url, '--etcd-prefix', '/moving/'];
+    const migrate = (to: string) => run(portolan, ['api', 'migrate', '--data', data, ...etcdFlags, '--to', to]);
+    await expect(migrate('etcd')).rejects.toThrow(/another process has it open/);
+    await before.stop();
+    await migrate('etcd');
+    expect(await refused('--data', data)).toMatch(/this home has moved to etcd under \/moving\//);
+    const moved = await start('moving', onEtcd('/moving/'), before.port);
+    expect(await kubectl.ok(['get', 'service', 'web', '-o', fields])).toBe(web);
+    const old = await kubectl.refused('get --raw /api/v1/services?resourceVersion=2&resourceVersionMatch=Exact');
+    expect(old).toMatch(/too old|Expired|410|Gone/i);
+    await expect(migrate('folder')).rejects.toThrow(/has the home open in etcd/);
+    await kubectl.ok('create configmap there --from-literal=a=1');
+    await moved.stop();
+    await migrate('folder');
+    expect(await refused('--data', data, ...onEtcd('/moving/'))).toMatch(/holds a home already|has moved to/);
+    await start('moving', ['--snapshots', 'none'], before.port);
+    expect(await kubectl.ok(['get', 'service', 'web', '-o', fields])).toBe(web);
+    expect(await kubectl.ok('get configmap there -o name')).toBe('configmap/there');
+  });
+
+  test('refused with reason: another home under the prefix, other keys, no keys, an older etcd, wrong flags', async () => {
+    const home = await start('mine', onEtcd('/mine/'));
+    await kubectlOf(home, 'mine').ok('create configmap one --from-literal=a=1');
+    await home.stop();
+    const other = await start('theirs', ['--snapshots', 'none']);
+    await other.stop();
+    rmSync(join(directory, 'theirs', 'store'), { recursive: true });
+    expect(await refused('--data', join(directory, 'theirs'), ...onEtcd('/mine/'))).toMatch(
+      /home \w+ is stored there, and .* has the keys of home/,
+    );
+    const empty = join(directory, 'empty');
+    mkdirSync(empty);
+    expect(await refused('--data', empty, ...onEtcd('/mine/'))).toMatch(/has no keys; copy pki\//);
+    const seen = join(directory, 'mine', 'etcd-seen.json');
+    writeFileSync(seen, JSON.stringify({ prefix: '/mine/', revision: 1_000_000 }));
+    expect(await refused('--data', join(directory, 'mine'), ...onEtcd('/mine/'))).toMatch(
+      /restored from an older backup/,
+    );
+    const accepted = await start('mine', [...onEtcd('/mine/'), '--etcd-accept-restored']);
+    const list = JSON.parse(await kubectlOf(accepted, 'accepted').ok('get --raw /api/v1/configmaps'));
+    expect(Number(list.metadata.resourceVersion)).toBeGreaterThan(1_000_000);
+    const noKey = join(directory, 'short-key');
+    writeFileSync(noKey, 'c2hvcnQ=\n');
+    expect(await refused('--data', empty, ...onEtcd('/x/'), '--etcd-keys-file', noKey)).toMatch(
+      /want 32 bytes in base64/,
+    );
+    expect(await refused('--data', empty, '--etcd', etcd.url, '--etcd-prefix', '/')).toMatch(/want a path such as/);
+    expect(await refused('--data', empty, '--etcd', 'localhost:2379')).toMatch(/want http:\/\/ or https:\/\/ URLs/);
+  });
+});

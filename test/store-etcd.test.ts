@@ -1,0 +1,255 @@
+// The store on a real etcd: the contract that memory and SQLite pass too, then what only etcd can do to it.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { codes } from '../src/base/grpc/status.ts';
+import { silentLog } from '../src/base/log.ts';
+import { createRealWorld } from '../src/base/real/world.ts';
+import { openEtcdStore } from '../src/home/open-store.ts';
+import { storeContract } from '../src/home/store/contract.ts';
+import { EtcdClient, type EtcdEndpoint, EtcdError } from '../src/home/store/etcd/client.ts';
+import { EtcdLock } from '../src/home/store/etcd/lock.ts';
+import { Layout } from '../src/home/store/etcd/rows.ts';
+import { Seal } from '../src/home/store/etcd/seal.ts';
+import { etcdEndpoint } from '../src/home/store/etcd/transport-http2.ts';
+import { CommitTooLargeError, StoreUnavailableError } from '../src/home/store/store.ts';
+import { commit, put, text } from '../src/home/store/testing/tools.ts';
+import { describeWith } from './support/counterparts.ts';
+import { type EtcdProcess, startEtcd } from './support/dns-process.ts';
+import { until } from './support/kubectl.ts';
+
+const world = createRealWorld();
+let count = 0;
+
+interface Opening {
+  readonly prefix?: string;
+  readonly seal?: Seal;
+  readonly onWaiting?: (holder: string) => void;
+}
+
+async function open(endpoint: EtcdEndpoint, opening: Opening = {}) {
+  const client = new EtcdClient({ endpoints: [endpoint] });
+  const layout = new Layout(opening.prefix ?? `/t/${count++}/`);
+  const { onWaiting } = opening;
+  const lock = await EtcdLock.acquire({ client, world, log: silentLog, key: layout.lock, address: 'here', onWaiting });
+  const { store } = await openEtcdStore({ world, client, lock, layout, seal: opening.seal });
+  return { store, layout };
+}
+
+/** Does something else with the next transaction than to send it. */
+class Interposed {
+  next: ((send: () => Promise<Buffer>) => Promise<Buffer>) | undefined;
+  readonly endpoint: EtcdEndpoint;
+
+  constructor(url: string) {
+    const real = etcdEndpoint({ url });
+    this.endpoint = {
+      url,
+      close: () => real.close(),
+      call: (call) => {
+        const { next } = this;
+        if (next === undefined || !call.path.endsWith('/Txn')) return real.call(call);
+        this.next = undefined;
+        return next(() => real.call(call));
+      },
+    };
+  }
+}
+
+const lost = () =>
+  new EtcdError(codes.unavailable, 'etcdserver: request timed out, possibly due to previous leader failure');
+
+describeWith(['etcd'], 'a store on etcd', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'portolan-store-etcd-'));
+  let etcd: EtcdProcess;
+  beforeAll(async () => {
+    etcd = await startEtcd(join(directory, 'etcd'));
+  });
+  afterAll(async () => {
+    await etcd?.stop();
+    rmSync(directory, { recursive: true });
+  });
+
+  storeContract('etcd', async () => (await open(etcdEndpoint({ url: etcd.url }))).store);
+
+  test('reopened: objects, revisions and history -> as they were', async () => {
+    const prefix = '/reopened/';
+    const first = await open(etcdEndpoint({ url: etcd.url }), { prefix });
+    for (const value of ['1', '2', '3']) await put(first.store, '/a', value);
+    await commit(first.store, { writes: [{ key: '/a' }] });
+    await first.store.close();
+    const { store } = await open(etcdEndpoint({ url: etcd.url }), { prefix });
+    expect([store.revision(), store.floor()]).toEqual([4, 0]);
+    expect(text((await store.range({ prefix: '', revision: 2 })).entries[0]!.value)).toBe('2');
+    expect(await put(store, '/b', '1')).toBe(5);
+    await store.close();
+  });
+
+  test.each([
+    ['was carried out', (send: () => Promise<Buffer>) => send().then(() => Promise.reject(lost()))],
+    ['never arrived', () => Promise.reject(lost())],
+    [
+      'arrives later',
+      (send: () => Promise<Buffer>) => {
+        setTimeout(() => void send().catch(() => undefined), 400);
+        return Promise.reject(lost());
+      },
+    ],
+  ])('a write without an answer that %s -> is there once, and answered so', async (_name, next) => {
+    const between = new Interposed(etcd.url);
+    const prefix = `/unknown/${count++}/`;
+    const { store } = await open(between.endpoint, { prefix });
+    await put(store, '/a', '1');
+    between.next = next;
+    expect(await put(store, '/a', '2')).toBe(2);
+    expect(store.writeFailure()).toBeUndefined();
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(await put(store, '/a', '3')).toBe(3);
+    await store.close();
+    const again = await open(etcdEndpoint({ url: etcd.url }), { prefix });
+    const history = await Promise.all([1, 2, 3].map((revision) => again.store.range({ prefix: '', revision })));
+    expect(history.map(({ entries }) => entries.map(({ value }) => text(value)))).toEqual([['1'], ['2'], ['3']]);
+    await again.store.close();
+  });
+
+  test('etcd is frozen: what is under way is answered when it is back, all else refused meanwhile', async () => {
+    const { store } = await open(etcdEndpoint({ url: etcd.url }));
+    await put(store, '/a', '1');
+    etcd.signal('SIGSTOP');
+    try {
+      const underWay = put(store, '/a', '2');
+      await until(() => store.writeFailure() !== undefined);
+      await expect(put(store, '/b', '1')).rejects.toBeInstanceOf(StoreUnavailableError);
+      expect(store.writeFailure()?.message).toMatch(/no answer within/);
+      await until(() =>
+        store.get('/a').then(
+          () => false,
+          () => true,
+        ),
+      );
+      etcd.signal('SIGCONT');
+      expect(await underWay).toBe(2);
+      await until(() =>
+        store.get('/a').then(
+          () => true,
+          () => false,
+        ),
+      );
+      expect(await put(store, '/b', '1')).toBe(3);
+    } finally {
+      etcd.signal('SIGCONT');
+      await store.close();
+    }
+  });
+
+  test('a second process -> waits for the first, and then has all it wrote', async () => {
+    const prefix = '/second/';
+    const first = await open(etcdEndpoint({ url: etcd.url }), { prefix });
+    const holders: string[] = [];
+    const second = open(etcdEndpoint({ url: etcd.url }), { prefix, onWaiting: (holder) => holders.push(holder) });
+    await until(() => holders.length > 0);
+    await put(first.store, '/a', '1');
+    await first.store.close();
+    const { store } = await second;
+    expect([holders, store.revision()]).toEqual([['here'], 1]);
+    await store.close();
+  });
+
+  test('a process that was away while another took over -> writes nothing, and answers no reads', async () => {
+    const prefix = '/away/';
+    const first = await open(etcdEndpoint({ url: etcd.url }), { prefix });
+    await put(first.store, '/a', '1');
+    const losses: string[] = [];
+    first.store.onBroken = (error) => losses.push(error.message);
+    const remover = new EtcdClient({ endpoints: [etcdEndpoint({ url: etcd.url })] });
+    await remover.txn({ conditions: [], operations: [{ remove: first.layout.lock }] });
+    const { store } = await open(etcdEndpoint({ url: etcd.url }), { prefix });
+    await put(store, '/a', 'second');
+    await expect(put(first.store, '/a', 'first')).rejects.toThrow(/another process writes this home now, at here/);
+    await expect(first.store.get('/a')).rejects.toBeInstanceOf(StoreUnavailableError);
+    expect(losses.length).toBe(1);
+    expect(text((await store.get('/a'))!.value)).toBe('second');
+    for (const one of [first.store, store]) await one.close();
+    remover.close();
+  });
+
+  test('etcd is put back to an older state under a running home -> refused, and said', async () => {
+    const { store, layout } = await open(etcdEndpoint({ url: etcd.url }));
+    await put(store, '/a', '1');
+    const client = new EtcdClient({ endpoints: [etcdEndpoint({ url: etcd.url })] });
+    await client.txn({ conditions: [], operations: [{ remove: layout.tip }] });
+    await expect(put(store, '/a', '2')).rejects.toThrow(/etcd was changed behind this process/);
+    await store.close();
+    client.close();
+  });
+
+  test('many and large commits at once -> all of them; one that is too large for etcd -> refused by itself', async () => {
+    const { store } = await open(etcdEndpoint({ url: etcd.url }));
+    const large = new Uint8Array(400_000);
+    const many = Array.from({ length: 300 }, (_, index) => put(store, `/k/${index}`, '1'));
+    const some = Array.from({ length: 6 }, (_, index) =>
+      commit(store, { writes: [{ key: `/l/${index}`, value: large }] }),
+    );
+    const tooLarge = commit(store, { writes: [{ key: '/x', value: new Uint8Array(1_500_000) }] });
+    await expect(tooLarge).rejects.toBeInstanceOf(CommitTooLargeError);
+    await Promise.all([...many, ...some]);
+    expect((await store.range({ prefix: '' })).entries.length).toBe(306);
+    expect(store.revision()).toBe(306);
+    await store.close();
+  });
+
+  test('encrypted: nothing readable in etcd; another key refused; a replaced key takes all rows along', async () => {
+    const [one, two] = [Buffer.alloc(32, 1).toString('base64'), Buffer.alloc(32, 2).toString('base64')];
+    const sealOf = (...keys: string[]) => Seal.parse(keys.join('\n'), world.random);
+    const prefix = '/sealed/';
+    const { store } = await open(etcdEndpoint({ url: etcd.url }), { prefix, seal: sealOf(one) });
+    await put(store, '/secret', 'hunter2');
+    await store.close();
+    const client = new EtcdClient({ endpoints: [etcdEndpoint({ url: etcd.url })] });
+    const stored = await client.range({ key: `${prefix}rows/`, until: `${prefix}rows0` });
+    expect(stored.entries.length).toBe(1);
+    expect(Buffer.from(stored.entries[0]!.value).includes('hunter2')).toBe(false);
+    for (const seal of [undefined, sealOf(two)])
+      await expect(open(etcdEndpoint({ url: etcd.url }), { prefix, ...(seal ? { seal } : {}) })).rejects.toThrow(
+        seal ? /not in the key file/ : /it is encrypted; give the key file/,
+      );
+    await (await open(etcdEndpoint({ url: etcd.url }), { prefix, seal: sealOf(two, one) })).store.close();
+    const rotated = await open(etcdEndpoint({ url: etcd.url }), { prefix, seal: sealOf(two) });
+    expect(text((await rotated.store.get('/secret'))!.value)).toBe('hunter2');
+    await rotated.store.close();
+    client.close();
+  });
+});
+
+describeWith(['etcd'], 'a store on an etcd that is full', () => {
+  test('writes are refused as long as it is full, nothing is lost, and all is well once there is room', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'portolan-full-etcd-'));
+    const etcd = await startEtcd(join(directory, 'etcd'), ['--quota-backend-bytes', '4000000']);
+    const post = async (path: string, body: object) =>
+      (await fetch(`${etcd.url}/v3/${path}`, { method: 'POST', body: JSON.stringify(body) })).json();
+    try {
+      const { store } = await open(etcdEndpoint({ url: etcd.url }));
+      await put(store, '/kept', '1');
+      const base64 = (value: string) => Buffer.from(value).toString('base64');
+      const value = Buffer.alloc(500_000).toString('base64');
+      for (let index = 0; index < 12; index++) await post('kv/put', { key: base64(`/others/${index}`), value });
+      await expect(put(store, '/kept', '2')).rejects.toBeInstanceOf(StoreUnavailableError);
+      expect(store.writeFailure()?.message).toMatch(/etcd is full.*database space exceeded/);
+      expect(text((await store.get('/kept'))!.value)).toBe('1');
+      const range = { key: base64('/others/'), range_end: base64('/others0') };
+      const { header } = (await post('kv/deleterange', range)) as { header: { revision: string } };
+      await post('kv/compaction', { revision: header.revision, physical: true });
+      await post('maintenance/defragment', {});
+      const { alarms = [] } = (await post('maintenance/alarm', { action: 'GET' })) as { alarms?: object[] };
+      for (const alarm of alarms) await post('maintenance/alarm', { ...alarm, action: 'DEACTIVATE' });
+      await until(() => store.writeFailure() === undefined);
+      await put(store, '/kept', '3');
+      await store.close();
+    } finally {
+      await etcd.stop();
+      rmSync(directory, { recursive: true });
+    }
+  });
+});
