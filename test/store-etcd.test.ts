@@ -1,12 +1,15 @@
 // The store on a real etcd: the contract that memory and SQLite pass too, then what only etcd can do to it.
 
 import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createServer } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { codes } from '../src/base/grpc/status.ts';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
+import { makeAuthority } from '../src/dns/testing/edge/certs.ts';
 import { openEtcdStore } from '../src/home/open-store.ts';
 import { storeContract } from '../src/home/store/contract.ts';
 import { EtcdClient, type EtcdEndpoint, EtcdError } from '../src/home/store/etcd/client.ts';
@@ -27,10 +30,11 @@ interface Opening {
   readonly prefix?: string;
   readonly seal?: Seal;
   readonly onWaiting?: (holder: string) => void;
+  readonly credentials?: { readonly name: string; readonly password: string } | undefined;
 }
 
 async function open(endpoint: EtcdEndpoint, opening: Opening = {}) {
-  const client = new EtcdClient({ endpoints: [endpoint] });
+  const client = new EtcdClient({ endpoints: [endpoint], credentials: opening.credentials });
   const layout = new Layout(opening.prefix ?? `/t/${count++}/`);
   const { onWaiting } = opening;
   const lock = await EtcdLock.acquire({ client, world, log: silentLog, key: layout.lock, address: 'here', onWaiting });
@@ -220,6 +224,64 @@ describeWith(['etcd'], 'a store on etcd', () => {
     expect(text((await rotated.store.get('/secret'))!.value)).toBe('hunter2');
     await rotated.store.close();
     client.close();
+  });
+});
+
+describeWith(['etcd'], 'a store on an etcd that asks who calls', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'portolan-auth-etcd-'));
+  let etcd: EtcdProcess;
+  beforeAll(async () => {
+    etcd = await startEtcd(join(directory, 'etcd'));
+  });
+  afterAll(async () => {
+    await etcd?.stop();
+    rmSync(directory, { recursive: true });
+  });
+
+  test('TLS with client certificates -> written with ours; without it, or with another authority -> refused', async () => {
+    const authority = makeAuthority('etcd authority');
+    const server = authority.issue('etcd', { kind: 'server', hosts: ['127.0.0.1'] });
+    const { certificate, key } = authority.issue('portolan', { kind: 'client' });
+    const ca = authority.certificate;
+    // Stands before the etcd that is there.
+    const front = createServer(
+      { cert: server.certificate, key: server.key, ca, requestCert: true, ALPNProtocols: ['h2'] },
+      (socket) => {
+        const behind = connect(Number(new URL(etcd.url).port), '127.0.0.1');
+        for (const each of [socket, behind]) each.on('error', () => {});
+        socket.pipe(behind).pipe(socket);
+      },
+    );
+    await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
+    const url = `https://127.0.0.1:${(front.address() as AddressInfo).port}`;
+    const { store } = await open(etcdEndpoint({ url, ca, certificate, key }));
+    expect(await put(store, '/a', '1')).toBe(1);
+    await store.close();
+    const other = makeAuthority('another').certificate;
+    const strangers = [etcdEndpoint({ url, ca }), etcdEndpoint({ url, ca: other, certificate, key })];
+    for (const stranger of strangers)
+      await expect(new EtcdClient({ endpoints: [stranger] }).range({ key: '/a' })).rejects.toBeInstanceOf(EtcdError);
+    for (const stranger of strangers) stranger.close();
+    front.close();
+  });
+
+  test('a user and a password -> used, also after the token has ended; a wrong one -> refused at once', async () => {
+    const call = (path: string, body: object) =>
+      fetch(`${etcd.url}/v3/auth/${path}`, { method: 'POST', body: JSON.stringify(body) });
+    await call('user/add', { name: 'root', password: 'of a test' });
+    await call('role/add', { name: 'root' });
+    await call('user/grant', { user: 'root', role: 'root' });
+    await call('enable', {});
+    const between = new Interposed(etcd.url);
+    const { store } = await open(between.endpoint, { credentials: { name: 'root', password: 'of a test' } });
+    expect(await put(store, '/a', '1')).toBe(1);
+    between.next = () => Promise.reject(new EtcdError(codes.unauthenticated, 'etcdserver: invalid auth token'));
+    expect(await put(store, '/a', '2')).toBe(2);
+    await store.close();
+    for (const credentials of [{ name: 'root', password: 'wrong' }, undefined])
+      await expect(open(etcdEndpoint({ url: etcd.url }), { credentials })).rejects.toThrow(
+        credentials ? /invalid user ID or password/ : /user name is empty/,
+      );
   });
 });
 

@@ -58,7 +58,8 @@ export class EtcdLock {
       try {
         holder = await lock.#try();
       } catch (error) {
-        if (!(error instanceof EtcdError) || error.isAboutRights) throw error;
+        // A wrong name, password or certificate does not become right by waiting.
+        if (!(error instanceof EtcdError) || (error.isRefusal && !error.isAboutSpace)) throw error;
         options.log.warn('etcd does not answer: waiting for it', { error: errorText(error) });
       }
       if (holder === undefined) break;
