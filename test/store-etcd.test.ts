@@ -16,7 +16,7 @@ import { EtcdClient, type EtcdEndpoint, EtcdError } from '../src/home/store/etcd
 import { EtcdLock } from '../src/home/store/etcd/lock.ts';
 import { Layout } from '../src/home/store/etcd/rows.ts';
 import { Seal } from '../src/home/store/etcd/seal.ts';
-import { etcdEndpoint } from '../src/home/store/etcd/transport-http2.ts';
+import { etcdEndpoint } from '../src/home/store/etcd/transport-grpc.ts';
 import { CommitTooLargeError, StoreUnavailableError } from '../src/home/store/store.ts';
 import { commit, put, text } from '../src/home/store/testing/tools.ts';
 import { describeWith } from './support/counterparts.ts';

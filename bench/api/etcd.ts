@@ -5,7 +5,7 @@ import { mkdirSync } from 'node:fs';
 import { Etcd3 } from 'etcd3';
 import { findCommand } from '../../scripts/counterparts.mjs';
 import { EtcdClient } from '../../src/home/store/etcd/client.ts';
-import { etcdEndpoint } from '../../src/home/store/etcd/transport-http2.ts';
+import { etcdEndpoint } from '../../src/home/store/etcd/transport-grpc.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { configMap } from './objects.ts';
 

@@ -13,7 +13,7 @@ import type { EtcdJournal } from '../../home/store/etcd/journal.ts';
 import { EtcdLock } from '../../home/store/etcd/lock.ts';
 import { Layout } from '../../home/store/etcd/rows.ts';
 import { Seal } from '../../home/store/etcd/seal.ts';
-import { type EndpointOptions, etcdEndpoint } from '../../home/store/etcd/transport-http2.ts';
+import { type EndpointOptions, etcdEndpoint } from '../../home/store/etcd/transport-grpc.ts';
 import type { LogStore } from '../../home/store/log-store.ts';
 
 export interface EtcdOptions {
