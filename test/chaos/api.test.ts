@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { describeWith } from '../support/counterparts.ts';
 import { runChaos } from './api.ts';
+import { EtcdServers } from './api-etcd.ts';
 import { isLinearizable, type Operation } from './linearizability.ts';
 
 test('api: killed with -9 under 64 writers -> nothing acknowledged is lost, no watch has a gap, the history is linearizable', async () => {
@@ -12,6 +14,16 @@ test('api: killed with -9 under 64 writers -> nothing acknowledged is lost, no w
     true,
   );
 }, 180_000);
+
+describeWith(['etcd'], 'api on etcd', () => {
+  test("two processes on three members, one frozen, etcd's leader killed, one killed -> nothing acknowledged is lost, no watch has a gap, the history is linearizable", async () => {
+    const options = { kills: 3, writers: 64, watchers: 20, lifeMsMax: 1000, say: () => {} };
+    const result = await runChaos(options, (data) => new EtcdServers(data));
+    expect(result.problems).toEqual([]);
+    expect(result.acknowledged).toBeGreaterThan(100);
+    expect(result.resumes).toBeGreaterThan(0);
+  }, 180_000);
+});
 
 /** The same history, but for one read that shows what had been overwritten before it was asked. */
 function withStaleRead(operations: readonly Operation[]): Operation[] {

@@ -5,14 +5,17 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { type ApiProcess, type Connection, connect, startApi } from '../support/api-process.ts';
-import { History, type Server } from './history.ts';
+import { type ApiProcess, startApi } from '../support/api-process.ts';
+import { EtcdServers } from './api-etcd.ts';
+import { DisturbedServer } from './disturbed-server.ts';
+import { History } from './history.ts';
 import { isLinearizable, type Operation } from './linearizability.ts';
 import { Watcher } from './watcher.ts';
 
 export interface ChaosOptions {
   readonly kills: number;
   readonly writers: number;
+  readonly watchers?: number;
   /** The server lives for a random time up to this before it is killed. */
   readonly lifeMsMax: number;
   readonly say: (line: string) => void;
@@ -31,11 +34,14 @@ export interface ChaosResult {
 
 const names = Array.from({ length: 200 }, (_, index) => `register-${index}`);
 
-export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
+export async function runChaos(
+  options: ChaosOptions,
+  serverIn: (data: string) => DisturbedServer = (data) => new KilledServer(data),
+): Promise<ChaosResult> {
   const data = mkdtempSync(`${tmpdir()}/portolan-chaos-`);
   const history = new History();
-  const watchers = [new Watcher(), new Watcher(), new Watcher()];
-  const cluster = new KilledServer(data);
+  const watchers = Array.from({ length: options.watchers ?? 3 }, () => new Watcher());
+  const cluster = serverIn(data);
   try {
     await cluster.start();
     const connection = await cluster.connection();
@@ -50,8 +56,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     ];
     for (let kill = 1; kill <= options.kills; kill += 1) {
       await new Promise((resolve) => setTimeout(resolve, Math.random() * options.lifeMsMax));
-      await cluster.kill();
-      await cluster.start();
+      await cluster.disturb();
       if (kill % 10 === 0) options.say(`${kill} kills, ${history.acknowledged.length} acknowledged writes`);
     }
     await new Promise((resolve) => setTimeout(resolve, options.lifeMsMax));
@@ -78,103 +83,34 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   }
 }
 
-/** A server that is killed and started again on the same data and port. */
-class KilledServer implements Server {
-  isOver = false;
-  #compactionsOfOthers = 0;
-  readonly problems: string[] = [];
+/** One that is killed and started again on the same data and port. */
+class KilledServer extends DisturbedServer {
   readonly #data: string;
   #process: ApiProcess | undefined;
   #port = 0;
-  #connections: Promise<Connection>[] = [];
-  #turn = 0;
-  #up = Promise.withResolvers<void>();
-  #polling: NodeJS.Timeout | undefined;
-  #compactionsOfThisOne = 0;
 
   constructor(data: string) {
+    super();
     this.#data = data;
-  }
-
-  get compactions(): number {
-    return this.#compactionsOfOthers + this.#compactionsOfThisOne;
   }
 
   async start(): Promise<void> {
     // One second of history, so that compaction is always somewhere under way.
     this.#process = await startApi({ data: this.#data, port: this.#port, args: ['--keep-history', '1'] });
     this.#port = this.#process.port;
-    this.#connections = Array.from({ length: 4 }, () => connect(`${this.#data}/admin.kubeconfig`));
-    for (const connection of this.#connections) connection.catch(() => {});
-    this.#up.resolve();
-    this.#polling = setInterval(() => void this.#countCompactions(), 100);
+    this.reach(`${this.#data}/admin.kubeconfig`);
   }
 
   /** At once, with everything that is in flight. */
-  async kill(): Promise<void> {
-    clearInterval(this.#polling);
-    this.#up = Promise.withResolvers<void>();
+  async disturb(): Promise<void> {
+    this.leave();
+    await this.stop();
+    await this.hangUp();
+    await this.start();
+  }
+
+  protected async stop(): Promise<void> {
     await this.#process?.stop('SIGKILL');
-    this.#compactionsOfOthers += this.#compactionsOfThisOne;
-    this.#compactionsOfThisOne = 0;
-    for (const connection of this.#connections) await connection.then((open) => open.close()).catch(() => {});
-  }
-
-  async connection(): Promise<Connection> {
-    await this.#up.promise;
-    this.#turn += 1;
-    return this.#connections[this.#turn % this.#connections.length] as Promise<Connection>;
-  }
-
-  /** Stops the writers first, lets the watchers reach the last revision, then stops them too. */
-  async quiesce(clients: readonly Promise<void>[], watchers: readonly Watcher[], history: History): Promise<void> {
-    const connection = await this.connection();
-    const marker = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'marker' }, data: { value: 'end' } };
-    this.isOver = true;
-    await Promise.all(clients);
-    this.isOver = false;
-    const again = watchers.map((watcher) => watcher.run(this));
-    await connection.request('POST', '/api/v1/namespaces/chaos/configmaps', marker);
-    for (let tries = 0; tries < 200 && watchers.some((watcher) => watcher.state.get('marker') !== 'end'); tries += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    // History of one second is forgotten a second after the last write at the latest.
-    for (let tries = 0; tries < 100 && this.compactions === 0; tries += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    this.isOver = true;
-    await Promise.all(again);
-    if (history.acknowledged.length === 0) this.problems.push('no write was acknowledged: nothing was tested');
-  }
-
-  async finalState(): Promise<Map<string, string>> {
-    const { body } = await (await this.connection()).request('GET', '/api/v1/namespaces/chaos/configmaps');
-    const list = JSON.parse(body.toString());
-    return new Map(
-      list.items.map((item: { metadata: { name: string }; data: { value: string } }) => [
-        item.metadata.name,
-        item.data.value,
-      ]),
-    );
-  }
-
-  async end(): Promise<void> {
-    this.isOver = true;
-    clearInterval(this.#polling);
-    for (const connection of this.#connections) await connection.then((open) => open.close()).catch(() => {});
-    await this.#process?.stop('SIGKILL');
-  }
-
-  // Asked again and again while it lives: it is not asked to say goodbye.
-  async #countCompactions(): Promise<void> {
-    try {
-      const connection = await (this.#connections[0] as Promise<Connection>);
-      const text = (await connection.request('GET', '/metrics')).body.toString();
-      const count = Number(/^portolan_store_compactions_total (\d+)$/m.exec(text)?.[1] ?? 0);
-      this.#compactionsOfThisOne = Math.max(this.#compactionsOfThisOne, count);
-    } catch {
-      // It was killed meanwhile.
-    }
   }
 }
 
@@ -215,14 +151,19 @@ function judgeWatcher(history: History, watcher: Watcher, final: ReadonlyMap<str
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { values } = parseArgs({
-    options: { kills: { type: 'string', default: '200' }, writers: { type: 'string', default: '64' } },
+    options: {
+      kills: { type: 'string', default: '200' },
+      writers: { type: 'string', default: '64' },
+      watchers: { type: 'string', default: '3' },
+      /** Two processes on an etcd of three members, instead of one on SQLite. */
+      etcd: { type: 'boolean', default: false },
+    },
   });
-  const result = await runChaos({
-    kills: Number(values.kills),
-    writers: Number(values.writers),
-    lifeMsMax: 1500,
-    say: console.log,
-  });
+  const options = { kills: Number(values.kills), writers: Number(values.writers), watchers: Number(values.watchers) };
+  const result = await runChaos(
+    { ...options, lifeMsMax: 1500, say: console.log },
+    values.etcd ? (data) => new EtcdServers(data, console.log) : undefined,
+  );
   const { problems, history: _, ...figures } = result;
   console.log(figures);
   for (const problem of problems) console.log(`problem: ${problem}`);
