@@ -129,20 +129,20 @@ describeWith(['etcd', 'kubectl'], 'portolan api on etcd', () => {
     const create = async (name: string) => {
       const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } };
       const { status, body } = await connection.request('POST', '/api/v1/namespaces/default/configmaps', object);
-      return { status, ...JSON.parse(body.toString()) };
+      return { http: status, ...JSON.parse(body.toString()) };
     };
     const get = async (path: string) => {
       const { status, body } = await connection.request('GET', path);
       return `${status} ${body}`;
     };
-    expect((await create('one')).status).toBe(201);
+    expect((await create('one')).http).toBe(201);
     etcd.signal('SIGSTOP');
     try {
       const underWay = await create('two');
-      expect(underWay).toMatchObject({ status: 503, code: 503, reason: 'ServiceUnavailable' });
+      expect(underWay).toMatchObject({ http: 503, code: 503, reason: 'ServiceUnavailable' });
       expect(underWay.message).toMatch(/whether it was written is not known yet: .*no answer within/);
       const next = await create('three');
-      expect([next.status, next.message]).toEqual([503, expect.stringMatching(/the store takes no writes: etcd/)]);
+      expect([next.http, next.message]).toEqual([503, expect.stringMatching(/the store takes no writes: etcd/)]);
       expect(await get('/readyz?verbose')).toMatch(/^503 [\s\S]*\[-\]store failed: etcd/);
       expect(await get('/api/v1/namespaces/default/configmaps/one')).toMatch(/^503 .*etcd does not answer/);
     } finally {
@@ -150,7 +150,7 @@ describeWith(['etcd', 'kubectl'], 'portolan api on etcd', () => {
     }
     await until(async () => (await get('/readyz')) === '200 ok');
     expect(await get('/api/v1/namespaces/default/configmaps/one')).toMatch(/^200/);
-    expect((await create('four')).status).toBe(201);
+    expect((await create('four')).http).toBe(201);
     connection.close();
   });
 
