@@ -199,7 +199,7 @@ export class LogStore implements Store {
   }
 
   writeFailure(): Error | undefined {
-    return this.#health.kind === 'writable' ? undefined : this.#health.error;
+    return this.#health.kind === 'writable' ? this.#journal.readRefusal?.() : this.#health.error;
   }
 
   close(): Promise<void> {
