@@ -142,7 +142,10 @@ describeWith(['etcd', 'kubectl'], 'portolan api on etcd', () => {
       expect(underWay).toMatchObject({ http: 503, code: 503, reason: 'ServiceUnavailable' });
       expect(underWay.message).toMatch(/whether it was written is not known yet: .*no answer within/);
       const next = await create('three');
-      expect([next.http, next.message]).toEqual([503, expect.stringMatching(/the store (takes no writes|cannot be read): etcd/)]);
+      expect([next.http, next.message]).toEqual([
+        503,
+        expect.stringMatching(/the store (takes no writes|cannot be read): etcd/),
+      ]);
       expect(await get('/readyz?verbose')).toMatch(/^503 [\s\S]*\[-\]store failed: etcd/);
       expect(await get('/api/v1/namespaces/default/configmaps/one')).toMatch(/^503 .*etcd does not answer/);
     } finally {
