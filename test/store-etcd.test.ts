@@ -179,6 +179,17 @@ describeWith(['etcd'], 'a store on etcd', () => {
     remover.close();
   });
 
+  test('the lock has ended and nobody came -> the process takes it again and goes on', async () => {
+    const { store, layout } = await open(etcdEndpoint({ url: etcd.url }));
+    await put(store, '/a', '1');
+    const client = new EtcdClient({ endpoints: [etcdEndpoint({ url: etcd.url })] });
+    await client.txn({ conditions: [], operations: [{ remove: layout.lock }] });
+    expect(await put(store, '/a', '2')).toBe(2);
+    expect(text((await store.get('/a'))!.value)).toBe('2');
+    await store.close();
+    client.close();
+  });
+
   test('etcd is put back to an older state under a running home -> refused, and said', async () => {
     const { store, layout } = await open(etcdEndpoint({ url: etcd.url }));
     await put(store, '/a', '1');

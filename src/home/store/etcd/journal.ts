@@ -3,6 +3,7 @@
 // holds the id of the last transaction. Before a batch is sent again the tip is moved, so that the first can come no more.
 
 import { Backoff } from '../../../base/backoff.ts';
+import { codes } from '../../../base/grpc/status.ts';
 import { errorText, type Log } from '../../../base/log.ts';
 import { sleep, type Timer, type World } from '../../../base/world.ts';
 import {
@@ -68,6 +69,7 @@ export class EtcdJournal implements Journal {
     this.#tipRevision = tipRevision;
     this.#backoff = new Backoff(options.world.random, { firstMs: 100, delayMsMax: 1_000 });
     options.lock.onLost = (error) => this.#break(error.message);
+    options.lock.isUnchanged = () => this.#isOurs();
     this.#compactLater(tipRevision);
   }
 
@@ -194,8 +196,8 @@ export class EtcdJournal implements Journal {
       for (;;) {
         try {
           const { hasSucceeded } = await client.txn({ conditions: this.#conditions(), operations });
-          if (!hasSucceeded) throw await this.#lost();
-          break;
+          if (hasSucceeded) break;
+          await this.#explain();
         } catch (error) {
           if (!(error instanceof EtcdError)) throw error;
           await this.#pause(error);
@@ -225,7 +227,10 @@ export class EtcdJournal implements Journal {
       const tip = { ...this.#tip, ...change, id: this.#nextId() };
       try {
         const { hasSucceeded, revision } = await this.#send(tip, operations);
-        if (!hasSucceeded) throw await this.#lost();
+        if (!hasSucceeded) {
+          await this.#explain();
+          continue;
+        }
         this.#took(tip, revision);
         return;
       } catch (error) {
@@ -253,7 +258,9 @@ export class EtcdJournal implements Journal {
       try {
         const { found, holder } = await this.#look();
         const id = found?.tip.id ?? '';
-        if (holder !== this.#options.lock.id) throw this.#break(await this.#whoHolds());
+        if (holder === undefined) await this.#options.lock.takeAgain();
+        if (holder === undefined) throw lockEnded();
+        if (holder.id !== this.#options.lock.id) throw this.#break(takenOver(holder.address));
         if (found !== undefined && (id === sent.id || fences.has(id))) {
           this.#took(found.tip, found.modRevision);
           return id === sent.id;
@@ -277,7 +284,7 @@ export class EtcdJournal implements Journal {
     const { client, layout, lock } = this.#options;
     const entry = (await client.range({ key: layout.tip })).entries[0];
     const found = entry && { tip: decodeTip(layout.tip, entry.value), modRevision: entry.modRevision };
-    return { found, holder: (await lock.holder())?.id };
+    return { found, holder: await lock.holder() };
   }
 
   #took(tip: Tip, revision: number): void {
@@ -294,18 +301,21 @@ export class EtcdJournal implements Journal {
     await sleep(this.#options.world.timers, this.#backoff.nextMs());
   }
 
-  /** A comparison failed that holds as long as only this process writes. */
-  async #lost(): Promise<JournalBrokenError> {
-    const { holder } = await this.#look();
-    if (holder !== this.#options.lock.id) return this.#break(await this.#whoHolds());
-    return this.#break(changedBehind);
+  /** A comparison failed that holds as long as only this process writes. Returns if it may be tried again. */
+  async #explain(): Promise<void> {
+    const { found, holder } = await this.#look();
+    if (holder !== undefined && holder.id !== this.#options.lock.id) throw this.#break(takenOver(holder.address));
+    if ((found?.tip.id ?? '') !== this.#tip.id) throw this.#break(changedBehind);
+    if (holder === undefined) await this.#options.lock.takeAgain();
+    await this.#pause(lockEnded());
+    if (this.#broken !== undefined) throw this.#broken;
   }
 
-  async #whoHolds(): Promise<string> {
-    const holder = await this.#options.lock.holder();
-    return holder === undefined
-      ? 'the lock in etcd is gone: it was restored from a backup, or this process was away for too long'
-      : `another process writes this home now, at ${holder.address}`;
+  /** The last transaction is one of this process, or the one that it found. */
+  async #isOurs(): Promise<boolean> {
+    const { found } = await this.#look();
+    const id = found?.tip.id ?? '';
+    return id === this.#tip.id || id.startsWith(`${this.#options.lock.id}.`);
   }
 
   #refusalOf(error: unknown): Error {
@@ -337,6 +347,14 @@ export class EtcdJournal implements Journal {
 }
 
 const changedBehind = 'etcd was changed behind this process: was it restored from a backup?';
+
+function takenOver(address: string): string {
+  return `another process writes this home now, at ${address}`;
+}
+
+function lockEnded(): EtcdError {
+  return new EtcdError(codes.unavailable, 'etcd: the lock of this process has ended; it is taken again if it is free');
+}
 
 function isUnknown(error: unknown): boolean {
   return error instanceof EtcdError && !error.isRefusal;

@@ -39,7 +39,10 @@ export class EtcdLock {
   #confirmedMs = 0;
   #timer: Timer | undefined;
   #isReleased = false;
-  /** Set by its user: the lease has ended, and the lock with it. */
+  #grantedMs = 0;
+  /** Set by its user: whether nobody else has written, asked when the lock had ended and was had again. */
+  isUnchanged: (() => Promise<boolean>) | undefined;
+  /** Set by its user: another process has taken over. */
   onLost: ((error: Error) => void) | undefined;
 
   private constructor(options: LockOptions) {
@@ -66,6 +69,7 @@ export class EtcdLock {
       if (holder !== 'unknown' && holder.address !== waitingFor) options.onWaiting?.((waitingFor = holder.address));
       await sleep(options.world.timers, pollMs, options.signal);
     }
+    lock.#confirmedMs = lock.#grantedMs;
     lock.#keepAliveLater(lock.#leaseMs / 5);
     return lock;
   }
@@ -109,7 +113,7 @@ export class EtcdLock {
     }
     const askedMs = world.clock.monotonicMs();
     this.#leaseId = (await client.grantLease(this.#leaseMs / 1000)).leaseId;
-    this.#confirmedMs = askedMs;
+    this.#grantedMs = askedMs;
     const value = Buffer.from(JSON.stringify({ v: 1, id: this.#id, address }));
     const { hasSucceeded, revision } = await client.txn({
       conditions: [{ key, createRevision: 0 }],
@@ -129,8 +133,9 @@ export class EtcdLock {
     try {
       const { seconds } = await this.#options.client.keepAlive(this.#leaseId);
       if (this.#isReleased) return;
-      if (seconds === 0) return this.#lose();
-      this.#confirmedMs = askedMs;
+      if (seconds === 0) await this.takeAgain();
+      else this.#confirmedMs = askedMs;
+      if (this.#isReleased) return;
       this.#keepAliveLater(this.#leaseMs / 5);
     } catch (error) {
       this.#options.log.debug('the lease in etcd could not be renewed', { error: errorText(error) });
@@ -138,10 +143,18 @@ export class EtcdLock {
     }
   }
 
-  #lose(): void {
-    this.#isReleased = true;
+  /** The lease has ended while etcd or this process was away. If nobody came meanwhile, it goes on. */
+  async takeAgain(): Promise<void> {
+    if (this.#isReleased) return;
     this.#confirmedMs = Number.NEGATIVE_INFINITY;
-    this.onLost?.(new Error('this process was away from etcd for too long and has lost the right to write'));
+    const holder = await this.#try();
+    if (holder === undefined && (await this.isUnchanged?.()) !== false) {
+      this.#confirmedMs = this.#grantedMs;
+      return;
+    }
+    this.#isReleased = true;
+    const now = holder === undefined ? 'it is not serving any more' : `it is at ${holder.address}`;
+    this.onLost?.(new Error(`another process has taken over while this one was away from etcd; ${now}`));
   }
 }
 
