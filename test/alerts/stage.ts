@@ -58,7 +58,7 @@ export class Stage {
   /** An alert also ends when a part stops or shows its metrics no more, which mends nothing. */
   async isMeasured(alert: string, about: string): Promise<boolean> {
     const selector = this.#targets.has(about) ? `{instance="${about}"}` : '';
-    const metrics = seriesOfAlerts().flatMap(([name, metric]) => (name === alert ? [metric] : []));
+    const metrics = seriesOfAlerts('with gateways').flatMap(([name, metric]) => (name === alert ? [metric] : []));
     const found = await Promise.all(metrics.map((metric) => this.#prometheus.query(`${metric}${selector}`)));
     return found.every((samples) => samples.length > 0);
   }

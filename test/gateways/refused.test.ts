@@ -23,7 +23,9 @@ const pod = '10.70.2.1';
 const echo = { name: 'echo', ip: '243.9.0.3', port: 7000, endpoint: pod };
 const web = { name: 'web', ip: '243.9.0.1', port: 8080, endpoint: pod };
 const [port] = gatewayPorts;
-const _listenerPort = 15_101;
+/** Streams that one member may have open at one gateway, and that may wait for one to end. */
+const streamsMax = 10_000;
+const waitingMax = 1000;
 
 interface World {
   readonly east: GatewayCluster;
@@ -103,5 +105,37 @@ describeWith(['envoy', 'ip', 'nft'], 'gateways: what is refused', () => {
     expect(await with_(60 * minute)).toMatch(/^refused/);
     expect(await with_(-120 * minute)).toMatch(/^refused/);
     expect(await with_(0)).toBe('200');
+  });
+
+  test('a member that opens more streams than it may and keeps them, beside connections that say nothing -> the rest is refused, the silent are closed, and another member does not notice', async () => {
+    const at = await world();
+    const { west, south, links } = at;
+    const to = { address: links.get('west')!, port };
+    // Nothing, and the beginning of a TLS record that never ends.
+    const silent = ['', '1603010200'].flatMap((hex) =>
+      Array.from({ length: 100 }, () => west.inside.ask({ do: 'silent', ...to, hex, giveUpMs: 25_000 })),
+    );
+    const pair = await certified(west, nodeOf('west'));
+    const wish = { ...to, sni: `west.${clusterSet}`, authority: echoAuthority, ...pair };
+    let isFlooded = false;
+    const flood = west.inside.ask({ do: 'flood', ...wish, streams: streamsMax + waitingMax + 500 }).then((seen) => {
+      isFlooded = true;
+      return seen as Record<string, number>;
+    });
+    const others: { answer: unknown; tookMs: number }[] = [];
+    const askSouth = async () => {
+      const startMs = performance.now();
+      others.push({ answer: await asked(at, south), tookMs: performance.now() - startMs });
+    };
+    while (!isFlooded) await askSouth();
+    expect(await flood).toEqual({ 200: streamsMax, waiting: waitingMax, 503: 500 });
+    expect(await asked(at, west)).toBe('503');
+    for (let each = 0; each < 20; each += 1) await askSouth();
+    expect(others.filter(({ answer }) => answer !== '200')).toEqual([]);
+    expect(Math.max(...others.map(({ tookMs }) => tookMs))).toBeLessThan(3000);
+    await west.inside.ask({ do: 'endFlood' });
+    await until('west may call again', async () => ((await asked(at, west)) === '200' ? true : undefined));
+    const open = (await Promise.all(silent)).filter((ms) => ms === 'open');
+    expect(open).toEqual([]);
   });
 });

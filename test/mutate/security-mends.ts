@@ -846,6 +846,21 @@ export const mends: readonly Mend[] = [
     became: "export const gatewayArgs: readonly string[] = ['--drain-time-s', '600'];",
   },
   {
+    test: 'test/gateways.test.ts',
+    title: 'a gateway is published no longer, and still answers -> no new stream goes to it',
+    file: 'src/xds/gateways/near-side.ts',
+    was: 'ignore_health_on_host_removal: true,',
+    became: 'ignore_health_on_host_removal: false,',
+  },
+  {
+    test: 'test/gateways/refused.test.ts',
+    title:
+      'a member that opens more streams than it may and keeps them, beside connections that say nothing -> the rest is refused, the silent are closed, and another member does not notice',
+    file: 'src/xds/gateways/gateway.ts',
+    was: 'max_pending_requests: waitingMax',
+    became: 'max_pending_requests: streamsMax * Math.min(1, waitingMax)',
+  },
+  {
     test: 'test/xds-revocation.test.ts',
     title: 'the service is shared no longer -> all of its connections are closed within 5 s',
     file: 'src/install/envoy-containers.ts',

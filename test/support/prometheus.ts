@@ -154,11 +154,11 @@ export function seriesOfDashboards(): string[] {
     .map((expression) => expression.replaceAll('$__rate_interval', '1m').replaceAll('$__range', '1h'));
 }
 
-/** The metrics that each alert reads. */
-export function seriesOfAlerts(): [alert: string, metric: string][] {
+/** The metrics that each alert reads; those of gateways are `asked` for where there are some. */
+export function seriesOfAlerts(asked?: 'with gateways'): [alert: string, metric: string][] {
   return alerts
     .flatMap(({ name, expression }) =>
       [...expression.matchAll(/\bportolan_\w+|\bup\b/g)].map(([metric]): [string, string] => [name, metric]),
     )
-    .filter(([, metric]) => metric !== ofGateways);
+    .filter(([, metric]) => asked !== undefined || metric !== ofGateways);
 }

@@ -36,7 +36,7 @@ export type Order =
       readonly certificate?: string;
       readonly key?: string;
     }
-  /** Opens so many streams by HTTP CONNECT, a thousand on each connection, and keeps them: how many got which status. */
+  /** Opens so many streams by HTTP CONNECT, a thousand on each connection, and keeps them: how many got which status, or none yet. */
   | {
       readonly do: 'flood';
       readonly address: string;
@@ -221,10 +221,12 @@ async function flood(order: Extract<Order, { do: 'flood' }>): Promise<Record<str
       new Promise<void>((resolve) => {
         const stream = session.request({ ':method': 'CONNECT', ':authority': authority });
         const end = (what: string) => {
+          clearTimeout(timer);
           stream.removeAllListeners('response').removeAllListeners('close');
           count(what);
           resolve();
         };
+        const timer = setTimeout(() => end('waiting'), timeoutMs);
         stream.on('error', () => {});
         stream.on('response', (headers) => end(String(headers[':status'])));
         stream.on('close', () => end('closed'));

@@ -40,6 +40,8 @@ export interface GatewayInput extends GatewayMembers {
 const callerKey = 'portolan.gateway.caller';
 /** Streams that one member may have open at one gateway. */
 const streamsMax = 10_000;
+/** Beyond that they wait for one to end, and beyond this many they are refused: Envoy counts those that are just being opened here. */
+const waitingMax = 1000;
 /** Connections of one member: each of its nodes has a few. */
 const connectionsMax = 10_000;
 
@@ -184,7 +186,7 @@ function callerBody(name: string): JsonObject {
     },
     metadata: shardMetadata(shard),
   }));
-  const bounds = { max_connections: streamsMax, max_pending_requests: streamsMax, max_requests: streamsMax };
+  const bounds = { max_connections: streamsMax, max_pending_requests: waitingMax, max_requests: streamsMax };
   return {
     name,
     type: 'STATIC',
