@@ -131,6 +131,10 @@ const loaders: readonly Loader[] = [
     load: async (deps) => (await import('./cli/clusterset/index.ts')).addClusterSetCommands(program, deps),
   },
   {
+    adds: ['observe'],
+    load: async (deps) => (await import('./cli/traffic/observe.ts')).addObserveCommand(program, deps),
+  },
+  {
     adds: ['federation'],
     load: async (deps) => (await import('./cli/federation.ts')).addFederationCommand(program, deps),
   },

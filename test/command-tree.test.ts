@@ -13,7 +13,18 @@ const roles = ['demo', 'up', 'api', 'agent', 'dns', 'authority', 'peering', 'xds
 const groups = ['', 'peer', 'broker', 'test', 'federation', 'snapshot'];
 /** Print a table or a report. */
 const reports = [
-  ...['dig', 'status', 'explain', 'explain connection', 'plan', 'doctor', 'trace', 'version', 'test connectivity'],
+  ...[
+    'dig',
+    'status',
+    'explain',
+    'explain connection',
+    'plan',
+    'doctor',
+    'trace',
+    'version',
+    'test connectivity',
+    'observe',
+  ],
   ...['peer list', 'peer status', 'peer services', 'peer routes', 'peer diff', 'xds status'],
   ...['snapshot list', 'snapshot inspect'],
 ];

@@ -11,6 +11,7 @@ import { createRealHost } from '../src/base/real/host.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { type Client, createClient } from '../src/kube/client/client.ts';
 import { findHome } from '../src/kube/client/kubeconfig.ts';
+import type { FlowPage } from '../src/proxy/flows/flow.ts';
 import { type ApiProcess, startApi } from './support/api-process.ts';
 import { until } from './support/dns-process.ts';
 import { importOf, sliceOf } from './support/imports.ts';
@@ -122,6 +123,27 @@ describe('proxy in userspace mode', () => {
     await until('it is refused', async () => (await ask()) === 'ECONNREFUSED');
     await serve('east', [await portOf('east')]);
     await until('it is served again', async () => (await ask()) === 'east');
+  });
+
+  test('flows: each connection with its endpoint, one that was refused too, and its bytes at the end', async () => {
+    const free = await portOf('x');
+    await new Promise((resolve) => servers.pop()!.close(resolve));
+    const page = async (query: string) => (await (await fetch(`${admin}/flows?${query}`)).json()) as FlowPage;
+    const { next } = await page('');
+    await serve('west', [free]);
+    await until('both were tried', async () => {
+      await ask();
+      return (await page(`after=${next}&to=west&outcome=refused`)).flows.length > 0;
+    });
+    const { flows, from, node } = await page(`after=${next}&to=east`);
+    expect({ from, node }).toMatchObject({ node: 'laptop' });
+    expect(flows[0]).toMatchObject({ service: 'shop/web', address: vip, port: 8080, outcome: 'answered' });
+    await until('it has ended', async () =>
+      (await page(`after=${next}&to=east`)).flows.some(({ received }) => received !== undefined),
+    );
+    const ended = (await page(`after=${next}&to=east`)).flows.find(({ received }) => received !== undefined)!;
+    expect(ended.received!.bytes).toBeGreaterThan(50);
+    await serve('west', []);
   });
 
   test('an address outside the range -> named in /status, the rest is served', async () => {

@@ -49,6 +49,13 @@ export class ServedAddresses {
     return addressProblem(address, right, right.kind === 'free' ? this.#othersThan(key, address) : noOthers);
   }
 
+  /** The import that is served at this address, in its shortest form; undefined if none is. */
+  holderOf(address: string): string | undefined {
+    const users = this.#users.get(address);
+    if (typeof users === 'string') return this.problemOf(address, users) === undefined ? users : undefined;
+    return this.#usersOf(address).find((key) => this.problemOf(address, key) === undefined);
+  }
+
   #othersThan(key: string, address: string): OtherUsers {
     const users = this.#users.get(address);
     if (!(users instanceof Set)) return noOthers;

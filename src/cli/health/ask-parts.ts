@@ -1,7 +1,6 @@
 // Asks the resolvers and proxies of a cluster through its home: a name of each resolver, a connection of each proxy. Several
 // at a time, and each within a bound: a part that does not answer is named, and hides no other.
 
-import { inParallel } from '../../base/in-parallel.ts';
 import { listAll } from '../../clusterset/explain/set-state.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
@@ -14,18 +13,16 @@ import { ApiError } from '../../kube/objects/api-error.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../../kube/objects/endpoint-slice.ts';
-import { type Lease, leaseType } from '../../kube/objects/lease.ts';
+import type { Lease } from '../../kube/objects/lease.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
-import { type PartName, partLabel, partState } from '../../kube/objects/part-lease.ts';
 import type { Report } from '../../proxy/connectivity/report.ts';
-import { describeError } from '../exit-codes.ts';
+import { everyPart } from '../every-part.ts';
 
 /** Enough to notice a resolver that is cut off, without asking for everything. */
 const namesMax = 20;
 const connectedServicesMax = 3;
 const connectionsEach = 3;
-const partsAtOnce = 4;
 /** A part answers from memory; one that hangs must not keep the reader waiting. */
 const answerMsMax = 3_000;
 /** It tries connections before it answers. */
@@ -78,29 +75,6 @@ export function createPartAsker(client: Client, nowMs: number): PartAsker {
       );
     },
   };
-}
-
-/** Silent parts have a finding of their own, and are not asked. */
-async function everyPart<T>(
-  client: Client,
-  { part, nowMs }: { readonly part: PartName; readonly nowMs: number },
-  work: (lease: Lease, name: string) => Promise<readonly T[]>,
-): Promise<Answers<T>> {
-  const labelSelector = `${partLabel}=${part}`;
-  const leases = await listAll<Lease>(client, leaseType, { namespace: systemNamespace, labelSelector });
-  const running = leases.filter((lease) => partState(lease, nowMs).kind === 'reported');
-  const idle = running.length === 0 ? `no ${part} reports; start portolan ${part} to have it asked` : '';
-  const answers: T[] = [];
-  const unasked: string[] = [];
-  await inParallel(running, { atOnceMax: partsAtOnce }, async (lease) => {
-    const name = `${part} on ${partState(lease, nowMs).node || lease.metadata.name}`;
-    try {
-      answers.push(...(await work(lease, name)));
-    } catch (error) {
-      unasked.push(`${name}: ${describeError(error)}`);
-    }
-  });
-  return { answers, unasked, idle };
 }
 
 interface WantedName {

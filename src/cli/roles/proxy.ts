@@ -22,6 +22,7 @@ export interface ProxyFlags {
   readonly envoy?: boolean;
   readonly envoyUid?: string;
   readonly verifyMinutes: string;
+  readonly flows: boolean;
   readonly adminListen: string;
   readonly dryRun?: boolean;
   readonly cleanup?: boolean;
@@ -73,9 +74,10 @@ export function addProxyCommand(program: Command, run: (flags: ProxyFlags) => Pr
     .option('--envoy', "redirect connections to external services and to peers' services to the Envoy on this node")
     .option('--envoy-uid <uid>', 'do not redirect connections of this user')
     .option('--verify-minutes <n>', "how often the kernel's rules are compared with the plan; 0 never", '10')
+    .option('--no-flows', 'keep no record of the last connections, which portolan observe shows')
     .option(
       '--admin-listen <host:port>',
-      'address of /metrics, /livez, /readyz, /status, /verify and /connectivity; port 0 takes a free one',
+      'address of /metrics, /livez, /readyz, /status, /verify, /connectivity and /flows; port 0 takes a free one',
       '127.0.0.1:0',
     )
     .option('--dry-run', 'print the rules and change nothing')

@@ -36,6 +36,7 @@ export async function startDemoProxy(
     node: `demo-${id}`,
     view: { ...emptyViewInput, cluster: id, zone, region, ranges: [parseRange(range)!] },
     verifyMs: 0,
+    recordsFlows: true,
   });
   parts.add(`${id}: proxy`, () => proxy.stop());
   await proxy.whenServing();

@@ -1,10 +1,11 @@
-// The admin endpoint of a proxy: metrics and health as every role has them, a comparison of the kernel with the plan, and
-// the connectivity test on its node.
+// The admin endpoint of a proxy: metrics and health as every role has them, a comparison of the kernel with the plan, the
+// connectivity test on its node, and the last flows.
 
 import type { Metrics } from '../../base/metrics.ts';
 import { type AdminEndpoint, type AdminRoute, startAdminEndpoint } from '../../base/real/admin-endpoint.ts';
 import { countMax, endpointsOf, testConnectivity } from '../../proxy/connectivity/connectivity.ts';
 import type { Identify } from '../../proxy/connectivity/prober.ts';
+import { type FlowPage, flowOutcomes } from '../../proxy/flows/flow.ts';
 import type { ProxyRole } from './part.ts';
 
 export interface ProxyAdminOptions {
@@ -20,6 +21,7 @@ export function startProxyAdmin(options: ProxyAdminOptions): Promise<AdminEndpoi
   const { proxy, listen, metrics } = options;
   const routes: Record<string, AdminRoute> = {
     '/verify': { methods: ['POST'], handle: async () => ({ differences: await proxy.verify() }) },
+    '/flows': { methods: ['GET'], handle: ({ query }) => flowsOf(proxy, query) },
     '/connectivity': { methods: ['GET'], handle: ({ query }) => test(options, query) },
   };
   return startAdminEndpoint({
@@ -30,6 +32,16 @@ export function startProxyAdmin(options: ProxyAdminOptions): Promise<AdminEndpoi
     status: () => proxy.status(),
     registrations: [proxy.lease],
   });
+}
+
+async function flowsOf({ flows }: ProxyRole, query: URLSearchParams): Promise<FlowPage> {
+  if (flows === undefined) throw new Error('this proxy records no flows: it runs in userspace mode or with --no-flows');
+  const [after, outcome] = [query.get('after'), query.get('outcome') ?? undefined];
+  if (after !== null && !/^\d{1,15}$/.test(after)) throw new Error(`after ${after}: want a number`);
+  if (outcome !== undefined && !flowOutcomes.some((one) => one === outcome))
+    throw new Error(`outcome ${outcome}: want ${flowOutcomes.join(', ')}`);
+  const filter = { service: query.get('service') ?? undefined, to: query.get('to') ?? undefined, outcome };
+  return flows({ ...filter, after: after === null ? undefined : Number(after) });
 }
 
 async function test({ proxy, identify, zone }: ProxyAdminOptions, query: URLSearchParams) {

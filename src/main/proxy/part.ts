@@ -21,12 +21,16 @@ import { probeAccess } from '../../proxy/access/edge/probe.ts';
 import { AccessGuard } from '../../proxy/access/guard.ts';
 import { attachProxy } from '../../proxy/attach.ts';
 import type { Identify } from '../../proxy/connectivity/prober.ts';
+import { ConntrackEvents } from '../../proxy/flows/edge/conntrack-events.ts';
+import type { FlowPage } from '../../proxy/flows/flow.ts';
+import { type AskedFlows, flowPage, KernelFlows } from '../../proxy/flows/flows.ts';
 import { NearSide } from '../../proxy/near-side.ts';
 import { openKernelMode } from '../../proxy/nft/kernel-mode.ts';
 import { registerProxyMetrics } from '../../proxy/nft/metrics.ts';
 import type { Redirect } from '../../proxy/nft/redirects.ts';
 import { nodeAddressesOf } from '../../proxy/node-addresses.ts';
 import { ProxyState } from '../../proxy/state.ts';
+import { UserspaceFlows } from '../../proxy/userspace/flows.ts';
 import { Listeners } from '../../proxy/userspace/listeners.ts';
 import { type ViewInput, viewOf } from '../../proxy/view.ts';
 import { ownAddresses } from '../ground/own-names.ts';
@@ -50,6 +54,8 @@ export interface ProxyOptions {
   readonly envoyUid?: number;
   /** How often the kernel's rules are compared with the plan; 0 never. */
   readonly verifyMs: number;
+  /** Whether the last connections are kept in memory. */
+  readonly recordsFlows: boolean;
   readonly leaseRenewMs?: number;
   /** URL where the node's Envoy answers whether it carries connections to a cluster of another network. */
   readonly gatewayHealth?: string;
@@ -69,6 +75,8 @@ export interface ProxyRole {
   readonly identify?: Identify;
   /** In nftables mode: the differences that were found in the kernel and put right. */
   verify(): Promise<string[]>;
+  /** The last flows, or those after a number; absent if none are recorded. */
+  readonly flows?: (asked: AskedFlows) => Promise<FlowPage>;
   stop(): Promise<void>;
 }
 
@@ -92,12 +100,14 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   const parts = new Parts(log);
   const input = { ...options.view, isUserspace: mode === 'userspace' };
   const state = new ProxyState(viewOf(input));
+  const ownFlows = options.recordsFlows && mode === 'userspace' ? new UserspaceFlows(world.clock) : undefined;
   const serving =
     mode === 'userspace'
-      ? new Listeners({ world, log, state })
+      ? new Listeners({ world, log, state, flows: ownFlows })
       : await openKernelMode({
           ...options,
           state,
+          tellsFlows: options.recordsFlows,
           table: { ranges: input.ranges, redirectExceptUid: options.envoyUid },
         });
   parts.add(mode, () => serving.stop());
@@ -136,6 +146,15 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
       if (clusters.length > 0) log.warn('clusters of other networks are not reached from this node', { clusters });
     },
   });
+  const kernelFlows =
+    options.recordsFlows && 'untoldFlows' in serving
+      ? new KernelFlows({
+          ...{ world, state, unrecorded: () => serving.untoldFlows() },
+          open: (events) => new ConntrackEvents(events),
+        })
+      : undefined;
+  parts.add('flows', () => kernelFlows?.stop());
+  const recorded = kernelFlows ?? ownFlows;
   const problemsOf = () => serving.status().problems;
   registerProxyMetrics({
     metrics,
@@ -144,7 +163,10 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
     isStale: () => attachment.staleSinceMs() !== undefined,
     connections: () => serving.tally.report(),
   });
-  const whenServing = attachment.whenSynced().then(() => serving.start());
+  const whenServing = attachment
+    .whenSynced()
+    .then(() => serving.start())
+    .then(() => kernelFlows?.start());
   whenServing.catch((error: unknown) => log.error('serving did not begin', { error }));
   const notReady = () => serving.status().problem || (attachment.hasSynced() ? '' : 'the home was not read yet');
   let isRedirecting = mode === 'nftables' && (options.redirects ?? []).length > 0;
@@ -194,6 +216,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
         ...(accessReport() === undefined ? {} : { access: accessReport() }),
       };
     },
+    flows: recorded && ((asked) => flowPage(recorded, { state, node }, asked)),
     verify: async () => ('verify' in serving ? serving.verify() : []),
     stop: () => parts.stop(),
   };

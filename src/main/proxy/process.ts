@@ -66,7 +66,7 @@ export async function runProxy(flags: ProxyFlags): Promise<void> {
     const { node, mode } = flags;
     const proxy = await startProxy({
       ...{ ...hands, metrics, home, mode, node, view, learnsRanges },
-      ...{ redirects, envoyUid, verifyMs },
+      ...{ redirects, envoyUid, verifyMs, recordsFlows: flags.flows },
     });
     parts.add('proxy', () => proxy.stop());
     if (flags.envoy) {

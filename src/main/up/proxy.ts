@@ -84,8 +84,8 @@ async function startInSomeMode(
   const place = { cluster: id, ...(zone === '' ? {} : { zone }), ...(region === '' ? {} : { region }) };
   const start = async (mode: 'nftables' | 'userspace') => {
     const view = { ...emptyViewInput, ...place, ranges };
-    const more = { metrics, node: hostname(), verifyMs, learnsRanges: true, redirected: 'peers' as const };
-    return { mode, role: await startProxy({ ...options, ...more, mode, view }) };
+    const more = { metrics, node: hostname(), verifyMs, recordsFlows: true, learnsRanges: true };
+    return { mode, role: await startProxy({ ...options, ...more, redirected: 'peers', mode, view }) };
   };
   if (options.mode === 'userspace' || options.mode === 'nftables') return start(options.mode);
   if (ranges.length > 0 && modeProblem(ranges, 'userspace') === undefined) return start('userspace');

@@ -6,6 +6,7 @@ import type { IpRange } from '../../base/net/ip.ts';
 import { sleep, type Timers } from '../../base/world.ts';
 import { removeCountsScript } from './counts-table.ts';
 import { type Nft, removeTable } from './edge/nft.ts';
+import { removeFlowsScript } from './flows-table.ts';
 import { rangesWithRoutes, removeRoutes } from './node-network.ts';
 import { removeRetryScript } from './retry-table.ts';
 import { drainScript } from './script.ts';
@@ -32,6 +33,7 @@ export async function cleanUp({ host, nft, ranges, timers }: CleanupOptions): Pr
   }
   await nft.apply(removeRetryScript);
   await nft.apply(removeCountsScript);
+  await nft.apply(removeFlowsScript);
   await nft.apply(`add table ${accessTable}\ndelete table ${accessTable}\n`);
   await removeRoutes(host);
 }

@@ -17,6 +17,7 @@ import { listCounts } from './edge/list-counts.ts';
 import { takeLock } from './edge/lock.ts';
 import { lostTrack, NftMonitor } from './edge/monitor.ts';
 import { type Nft, NftProgram } from './edge/nft.ts';
+import { flowsScript, flowsTableName, readUntold } from './flows-table.ts';
 import { KernelCounts } from './kernel-counts.ts';
 import { transactionObserver } from './metrics.ts';
 import { addRoutes, forwardingProblem, rangeProblems, removeRoutes } from './node-network.ts';
@@ -36,6 +37,8 @@ export interface KernelModeOptions {
   readonly redirects?: readonly Redirect[];
   /** How often the kernel's rules are read back and compared; 0 never. */
   readonly verifyMs: number;
+  /** Whether the kernel tells of connections to clusterset addresses. */
+  readonly tellsFlows: boolean;
 }
 
 export interface KernelMode {
@@ -49,6 +52,8 @@ export interface KernelMode {
   verify(): Promise<string[]>;
   /** Connections of services that are shifted. */
   readonly tally: Tally;
+  /** New connections that the kernel did not tell of, beyond the rate at which it does. */
+  untoldFlows(): Promise<number>;
   /** For further tables: changes go through it alone. */
   readonly nft: Nft;
   /** Another table, kept in the same way. */
@@ -77,7 +82,7 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     await nft.list('ruleset-without-elements');
     const taken = await rangeProblems(host, table.ranges);
     if (taken.length > 0) throw new Error(taken.join('; '));
-    await writeRetries(nft, table.ranges, log);
+    await writeAside(options, nft, table.ranges);
   } catch (error) {
     await parts.stop();
     throw error;
@@ -100,7 +105,7 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     if (problem !== '') return problem;
     applier.setTable({ ...table, ranges });
     present = ranges;
-    await writeRetries(nft, ranges, log);
+    await writeAside(options, nft, ranges);
     return problem;
   };
   const counts = new KernelCounts({
@@ -114,7 +119,7 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     for (const one of kept.values()) found.push(...(await one.verify()));
     return found;
   };
-  addMonitor({ world, log, nft, kept, onUnseen: () => writeRetries(nft, present, log) }, parts);
+  addMonitor({ world, log, nft, kept, onUnseen: () => writeAside(options, nft, present) }, parts);
   addVerification({ world, log, verify, everyMs: options.verifyMs }, parts);
   return {
     start: async () => {
@@ -129,6 +134,7 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
       return { ...status, problem: node.rangeProblem || status.problem, nodeProblems: node.problems() };
     },
     verify,
+    untoldFlows: async () => readUntold(await nft.list({ table: flowsTableName })),
     nft,
     keep: (wanted) => {
       const keeper = new TableKeeper({ world, log, nft, table: wanted });
@@ -139,14 +145,19 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
   };
 }
 
-/** A kernel that cannot do it is left as it is: the rules do without. */
-async function writeRetries(nft: NftProgram, ranges: readonly IpRange[], log: Log): Promise<void> {
-  try {
-    await nft.apply(retryScript(ranges));
-  } catch (error) {
-    const what = 'the kernel cannot forget single connections early: those to a silent endpoint fail';
-    log.warn(what, { error: errorText(error) });
-  }
+/** Tables that are not compared. A kernel that cannot do one of them is left as it is: the rules do without. */
+async function writeAside(
+  { log, tellsFlows }: Pick<KernelModeOptions, 'log' | 'tellsFlows'>,
+  nft: NftProgram,
+  ranges: readonly IpRange[],
+): Promise<void> {
+  const tables = [
+    ['the kernel cannot forget single connections early: those to a silent endpoint fail', retryScript(ranges)],
+    ['the kernel cannot tell of single connections: no flows are recorded', tellsFlows ? flowsScript(ranges) : ''],
+  ] as const;
+  for (const [without, script] of tables)
+    if (script !== '')
+      await nft.apply(script).catch((error: unknown) => log.warn(without, { error: errorText(error) }));
 }
 
 /** Warned of once each; a node whose forwarding is switched on later needs no restart. */

@@ -11,6 +11,7 @@ import { modeProblem } from '../ranges.ts';
 import type { ProxyState } from '../state.ts';
 import { Tally } from '../tally.ts';
 import { Balancer } from './balancer.ts';
+import type { FlowClient, UserspaceFlows } from './flows.ts';
 import { type Listener, listenTcp } from './server-tcp.ts';
 import { listenUdp } from './server-udp.ts';
 
@@ -18,6 +19,8 @@ export interface ListenersOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly state: ProxyState;
+  /** Absent if no flows are recorded. */
+  readonly flows?: UserspaceFlows;
 }
 
 interface Open {
@@ -149,14 +152,17 @@ export class Listeners {
   }
 
   /** Returns the error, if there is one. */
-  async #listen(key: string, open: Open, { ip, port, protocol }: PortChoice): Promise<string | undefined> {
+  async #listen(key: string, open: Open, choice: PortChoice): Promise<string | undefined> {
+    const { ip, port, protocol } = choice;
+    const { flows } = this.#options;
+    const openFlow = flows && ((backend: Backend, client: FlowClient) => flows.open(key, choice, backend, client));
     const onConnection = (backend: Backend, clientPort: number) => this.#count(backend, clientPort);
     const onOutcome = ({ cluster }: Backend, outcome: keyof ConnectionCounts) => {
       if (this.#options.state.counted().has(key)) this.tally.add(key, cluster, { [outcome]: 1 });
     };
     try {
       const listen = protocol === 'TCP' ? listenTcp : listenUdp;
-      open.listener = await listen({ ip, port, balancer: open.balancer, onConnection, onOutcome });
+      open.listener = await listen({ ip, port, balancer: open.balancer, onConnection, onOutcome, openFlow });
       return undefined;
     } catch (error) {
       const problem = `cannot listen on ${ip}:${port}/${protocol}: ${advice(error)}`;

@@ -5,6 +5,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { ConnectionCounts } from '../../kube/objects/reports/connections.ts';
 import type { Backend } from '../choose.ts';
 import type { Balancer } from './balancer.ts';
+import type { FlowClient, OpenFlow } from './flows.ts';
 
 export interface Listener {
   close(): Promise<void>;
@@ -16,6 +17,7 @@ export interface ListenOptions {
   readonly balancer: Balancer;
   readonly onConnection: (backend: Backend, clientPort: number) => void;
   readonly onOutcome?: (backend: Backend, outcome: keyof ConnectionCounts) => void;
+  readonly openFlow?: (backend: Backend, client: FlowClient) => OpenFlow;
 }
 
 const connectMs = 3000;
@@ -52,10 +54,17 @@ async function passOn(client: Socket, options: ListenOptions): Promise<void> {
     const backend = options.balancer.pick(client.remoteAddress ?? '', tried);
     if (backend === undefined) break;
     tried.add(backend);
+    const from = { client: client.remoteAddress ?? '', clientPort: client.remotePort ?? 0 };
+    const flow = options.openFlow?.(backend, from);
     const upstream = await open(backend);
     // Counted together: one under way is no failed one.
     options.onOutcome?.(backend, 'tried');
-    if (upstream === undefined) continue;
+    if (typeof upstream === 'string') {
+      flow?.failed(upstream);
+      continue;
+    }
+    flow?.answered();
+    upstream.once('close', () => flow?.ended({ sent: upstream.bytesWritten, received: upstream.bytesRead }));
     options.onOutcome?.(backend, 'answered');
     upstream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNRESET') options.onOutcome?.(backend, 'reset');
@@ -68,18 +77,23 @@ async function passOn(client: Socket, options: ListenOptions): Promise<void> {
   client.resetAndDestroy();
 }
 
-function open({ address, port }: Backend): Promise<Socket | undefined> {
+/** What became of it where there is no connection. */
+function open({ address, port }: Backend): Promise<Socket | 'refused' | 'no-answer'> {
   return new Promise((resolve) => {
+    let outcome: 'refused' | 'no-answer' = 'no-answer';
     const socket = connect({ host: address, port, allowHalfOpen: true });
     const timer = setTimeout(() => socket.destroy(new Error('timeout')), connectMs);
     socket.once('connect', () => {
       clearTimeout(timer);
       resolve(socket);
     });
-    socket.on('error', () => socket.destroy());
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED') outcome = 'refused';
+      socket.destroy();
+    });
     socket.once('close', () => {
       clearTimeout(timer);
-      resolve(undefined);
+      resolve(outcome);
     });
   });
 }
