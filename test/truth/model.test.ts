@@ -78,6 +78,9 @@ describe('model', () => {
     model.learn('status@west', []);
     const verdicts = [99, 101, 133, 135].map((second) => model.judge(answer('status@west', second, told)).length);
     expect([verdicts, model.unjudged]).toEqual([[1, 0, 0, 1], 2]);
+    model.begin({ fault: dnsFrozen, beganMs: 99_000, madeMs: 100_000, mendingMs: 200_000, mendedMs: 200_000 });
+    expect(model.judge(answer('status@west', 120, told))).toEqual([]);
+    expect([...model.tellings[0]!.toldMs]).toEqual([['status@west', 20_000]]);
   });
 
   test('model: when each asker told it first -> since the fault was made', () => {

@@ -85,11 +85,13 @@ export class Model {
 
   /** Returns what is wrong with the answer, and keeps it. */
   judge(answer: Answer): readonly Violation[] {
+    // Who told a fault has told it, whatever the machine did.
+    const fines = this.#falseFines(answer);
     if (this.#isStarved(answer)) {
       this.unjudged += 1;
       return [];
     }
-    const found = [...this.#falseFines(answer), ...this.#falseAlarms(answer), ...this.#missing(answer)];
+    const found = [...fines, ...this.#falseAlarms(answer), ...this.#missing(answer)];
     if (answer.answeredMs - answer.askedMs > this.#bounds.toldMsMax)
       found.push({
         ...{ kind: 'no answer' as const, asker: answer.asker, atMs: answer.askedMs },

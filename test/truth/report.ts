@@ -24,7 +24,7 @@ export function rowsOf({ model }: TruthResult): FaultRow[] {
 }
 
 export function reportText(result: TruthResult): string[] {
-  const { model, answers, violations, stallsMs, limits, machine } = result;
+  const { model, answers, violations, stallsMs, machine } = result;
   const table = model.tellings.map(({ made, toldMs, goneMs }) => {
     const times = [...toldMs].sort((a, b) => a[1] - b[1]);
     const [first, last] = [times[0], times.at(-1)];
@@ -56,13 +56,16 @@ export function reportText(result: TruthResult): string[] {
       : [
           `not judged: ${model.unjudged} answers, because this machine gave programs less than a twelfth of a processor ${machine.starved.length} times, down to 1/${Math.round(machine.slowest)}`,
         ]),
-    ...(isValid(result)
-      ? []
-      : ['too few answers could be judged: this run shows nothing, repeat it on a quieter machine']),
-    violations.length === 0
-      ? `no false fine older than ${seconds(limits.toldMsMax)}, no false alarm later than ${seconds(limits.goneMsMax)} after a fault`
-      : `${byKind.size} violations`,
+    verdictOf(result, byKind.size),
   ];
+}
+
+function verdictOf(result: TruthResult, kinds: number): string {
+  const { violations, limits } = result;
+  if (violations.length > 0) return `${kinds} violations`;
+  if (!isValid(result))
+    return 'too few answers could be judged: this run shows nothing, repeat it on a quieter machine';
+  return `no false fine older than ${seconds(limits.toldMsMax)}, no false alarm later than ${seconds(limits.goneMsMax)} after a fault`;
 }
 
 const round = (ms: number) => Math.round(ms / 100) / 10;
