@@ -10,6 +10,7 @@ import { messageOfKind } from '../messages/messages.ts';
 import type { Kind, KindVersion } from '../model/kind.ts';
 import { addPaths, type Paths } from './openapi-paths.ts';
 import { addKind, addMessage, type Components } from './openapi-schemas.ts';
+import { addDocument, type Parts } from './openapi-v2.ts';
 
 export interface OpenApiSource {
   kinds(): readonly Kind[];
@@ -20,6 +21,8 @@ export interface OpenApiSource {
 export interface OpenApi {
   /** The answer to /openapi/v3. */
   index(): Promise<string>;
+  /** The answer to /openapi/v2, with everything. */
+  version2(): Promise<OpenApiDocument>;
   /** The answer to /openapi/v3/<path>: `api/v1`, `apis/apps/v1`. Undefined if nothing is served there. */
   document(path: string): Promise<OpenApiDocument | undefined>;
 }
@@ -40,10 +43,12 @@ interface ServedKind {
 export function createOpenApi(source: OpenApiSource, step: () => Promise<void>): OpenApi {
   let generation = -1;
   let groups = new Map<string, Cached>();
+  let second: Promise<OpenApiDocument> | undefined;
   const refresh = () => {
     if (generation === source.generation()) return;
     generation = source.generation();
     groups = regroup(source.kinds(), groups);
+    second = undefined;
   };
   // Shared by all that ask while it is being made.
   const documentOf = (group: Cached) => (group.document ??= inSteps(openapiDocument(group.served), step));
@@ -53,6 +58,11 @@ export function createOpenApi(source: OpenApiSource, step: () => Promise<void>):
       const hashes: [path: string, hash: string][] = [];
       for (const [path, group] of groups) hashes.push([path, (await documentOf(group)).hash]);
       return openapiIndex(hashes);
+    },
+    version2: () => {
+      refresh();
+      const documents = [...groups.values()].map(documentOf);
+      return (second ??= Promise.all(documents).then((all) => inSteps(documentOfVersion2(all), step)));
     },
     document: async (path) => {
       refresh();
@@ -106,20 +116,43 @@ function* openapiDocument(served: readonly ServedKind[]): Pieces<OpenApiDocument
     for (const subresource of Object.values(kind.behaviour.subresources ?? {}))
       addSubresourceKind(schemas, subresource);
   }
-  const chunks: Uint8Array[] = [];
-  const hash = createHash('sha256');
-  const add = (text: string) => {
-    const chunk = Buffer.from(text);
-    hash.update(chunk);
-    chunks.push(chunk);
-  };
-  const info = { title: 'Portolan', version: 'unversioned' };
-  add(`{"openapi":"3.0.0","info":${JSON.stringify(info)},"paths":{`);
+  const { add, done } = collectChunks();
+  add(`{"openapi":"3.0.0","info":${info},"paths":{`);
   yield* addMembers(paths, add);
   add('},"components":{"schemas":{');
   yield* addMembers(schemas, add);
   add('}}}');
-  return { chunks, hash: hash.digest('hex').slice(0, 32).toUpperCase() };
+  return done();
+}
+
+function* documentOfVersion2(documents: readonly OpenApiDocument[]): Pieces<OpenApiDocument> {
+  const parts: Parts = { paths: {}, definitions: {} };
+  for (const { chunks } of documents) {
+    yield;
+    yield* addDocument(parts, JSON.parse(Buffer.concat(chunks).toString()));
+  }
+  const { add, done } = collectChunks();
+  add(`{"swagger":"2.0","info":${info},"paths":{`);
+  yield* addMembers(parts.paths, add);
+  add('},"definitions":{');
+  yield* addMembers(parts.definitions, add);
+  add('}}');
+  return done();
+}
+
+const info = JSON.stringify({ title: 'Portolan', version: 'unversioned' });
+
+function collectChunks(): { add(text: string): void; done(): OpenApiDocument } {
+  const chunks: Uint8Array[] = [];
+  const hash = createHash('sha256');
+  return {
+    add: (text) => {
+      const chunk = Buffer.from(text);
+      hash.update(chunk);
+      chunks.push(chunk);
+    },
+    done: () => ({ chunks, hash: hash.digest('hex').slice(0, 32).toUpperCase() }),
+  };
 }
 
 /** Characters of one chunk; a single schema may be longer. */

@@ -244,9 +244,33 @@ describe('discovery', () => {
     expect((await send('GET /openapi/v3/apis/none/v1')).status).toBe(404);
   });
 
-  test('/openapi/v2 -> a document that describes nothing, in JSON and in protobuf', async () => {
-    const { ok, api } = await createTestApi();
-    expect(await ok('GET /openapi/v2')).toMatchObject({ swagger: '2.0', paths: {} });
+  test('/openapi/v2 in JSON -> everything that is served, in the words of version 2', async () => {
+    const { ok, send } = await createTestApi({ definitions: [widgetDefinition()] });
+    const { swagger, paths, definitions } = await ok('GET /openapi/v2');
+    expect(swagger).toBe('2.0');
+    const widget = definitions['com.example.v1.Widget'];
+    expect(widget.properties.spec.properties.size).toEqual({ type: 'integer', minimum: 1, maximum: 10 });
+    expect(widget['x-kubernetes-group-version-kind']).toEqual([
+      { group: 'example.com', kind: 'Widget', version: 'v1' },
+    ]);
+    const { post, parameters } = paths['/api/v1/namespaces/{namespace}/services'];
+    const service = '#/definitions/io.k8s.api.core.v1.Service';
+    expect(post.parameters[0]).toEqual({ name: 'body', in: 'body', required: true, schema: { $ref: service } });
+    expect(post.responses['200'].schema).toEqual({ $ref: service });
+    expect(parameters[0]).toMatchObject({ name: 'namespace', in: 'path', type: 'string' });
+    const text = JSON.stringify({ paths, definitions });
+    for (const word of ['components/schemas', '"oneOf":[', '"nullable":true', '"requestBody"'])
+      expect(text).not.toContain(word);
+    const targets = [...text.matchAll(/"\$ref":"#\/definitions\/([^"]+)"/g)].map(([, name]) => name!);
+    expect(targets.filter((name) => !Object.hasOwn(definitions, name))).toEqual([]);
+    const { headers } = await send('GET /openapi/v2');
+    const again = await send('GET /openapi/v2', undefined, { 'if-none-match': headers['etag']! });
+    expect(again.status).toBe(304);
+    expect((await send('GET /openapi/v2', undefined, { accept: 'text/html' })).status).toBe(406);
+  });
+
+  test('/openapi/v2 in protobuf alone, as kubectl asks -> a document that describes nothing', async () => {
+    const { api } = await createTestApi();
     const accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
     const { status, headers, body } = await api.handle({ method: 'GET', path: '/openapi/v2', headers: { accept } });
     expect([status, headers['content-type']]).toEqual([200, accept.replace('@', '.')]);

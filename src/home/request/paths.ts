@@ -68,7 +68,18 @@ async function answerPath(parts: PathParts, request: ApiRequest, route: PathRout
       return parts.metrics === undefined ? undefined : metricsResponse(parts.metrics);
     case undefined:
       return jsonResponse({
-        paths: ['/api', '/apis', '/healthz', '/livez', '/metrics', '/openapi/v3', '/readyz', '/snapshots', '/version'],
+        paths: [
+          '/api',
+          '/apis',
+          '/healthz',
+          '/livez',
+          '/metrics',
+          '/openapi/v2',
+          '/openapi/v3',
+          '/readyz',
+          '/snapshots',
+          '/version',
+        ],
       });
     default:
       return undefined;
@@ -128,11 +139,12 @@ async function answerOpenApi(
   request: ApiRequest,
   { segments, query }: PathRoute,
 ): Promise<HttpResponse | undefined> {
-  if (segments[1] === 'v2' && segments.length === 2) return answerOpenApiV2(request);
-  if (segments[1] !== 'v3') return undefined;
+  const isV2 = segments[1] === 'v2' && segments.length === 2;
+  if (isV2 && wantsProtobufAlone(request)) return emptyOpenApiV2();
+  if (!isV2 && segments[1] !== 'v3') return undefined;
   negotiate(request.headers['accept'], plainForms);
-  if (segments.length === 2) return textResponse(await openApi.index(), 200, 'application/json');
-  const document = await openApi.document(segments.slice(2).join('/'));
+  if (!isV2 && segments.length === 2) return textResponse(await openApi.index(), 200, 'application/json');
+  const document = isV2 ? await openApi.version2() : await openApi.document(segments.slice(2).join('/'));
   if (document === undefined) return undefined;
   const etag = `"${document.hash}"`;
   // The address in the index changes with the document, so what it leads to may be kept for ever.
@@ -227,18 +239,21 @@ const versionAnswer = {
 
 // Asked for with an @ before the last part, which Go does not read in an answer.
 const protobufType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
-const document = { swagger: '2.0', info: { title: 'Portolan', version: 'unversioned' }, paths: {} };
 
-/** A document that describes nothing: version 3 has it all. kubectl asks here about kinds it did not find there. */
-function answerOpenApiV2(request: ApiRequest): HttpResponse {
-  if (!request.headers['accept']?.includes('+protobuf')) return jsonResponse(document);
-  return { status: 200, headers: { 'content-type': protobufType, vary: 'Accept' }, body: encoded() };
+function wantsProtobufAlone({ headers }: ApiRequest): boolean {
+  const accept = headers['accept'] ?? '';
+  return accept.includes('+protobuf') && !accept.includes('json') && !accept.includes('*/*');
 }
 
-/** openapi.v2.Document: swagger is field 1, info is 2 (title 1, version 2), paths is 8. */
-function encoded(): Uint8Array {
-  const info = Buffer.concat([lengthed(1, document.info.title), lengthed(2, document.info.version)]);
-  return Buffer.concat([lengthed(1, document.swagger), lengthed(2, info), lengthed(8, '')]);
+/**
+ * A document that describes nothing: version 3 has it all, and version 2 is in JSON. kubectl asks here in protobuf alone, about
+ * kinds that it did not find there, and would take a refusal for a server that is out of order.
+ * openapi.v2.Document: swagger is field 1, info is 2 (title 1, version 2), paths is 8.
+ */
+function emptyOpenApiV2(): HttpResponse {
+  const info = Buffer.concat([lengthed(1, 'Portolan'), lengthed(2, 'unversioned')]);
+  const body = Buffer.concat([lengthed(1, '2.0'), lengthed(2, info), lengthed(8, '')]);
+  return { status: 200, headers: { 'content-type': protobufType, vary: 'Accept' }, body };
 }
 
 function lengthed(field: number, value: string | Uint8Array): Buffer {

@@ -32,6 +32,8 @@ export function returnedIn({ key, value }: Pick<SnapshotEntry, 'key' | 'value'>)
   const [prefix, what] = found;
   const { metadata, roleRef, subjects } = parse(value);
   if (metadata?.labels?.['kubernetes.io/bootstrapping'] !== undefined) return undefined;
+  // Every namespace has one; what it may do is in the bindings.
+  if (what === 'account' && key.endsWith('/default')) return undefined;
   const who = (subjects ?? []).map(
     (one) => `${one?.kind} ${one?.namespace === undefined ? '' : `${one.namespace}/`}${one?.name}`,
   );
