@@ -16,6 +16,7 @@ import { secretType } from '../../src/kube/objects/secret.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
 import { setName } from '../clusterset.ts';
 import { typeAt } from '../command.ts';
+import { accessFaults } from '../made-faults/access-faults.ts';
 import type { Watched } from '../made-faults/fault.ts';
 import { partFaults } from '../made-faults/part-faults.ts';
 import { openScene, partLease, type Scene } from '../made-faults/scene.ts';
@@ -24,7 +25,7 @@ import { isConditionOld, silences } from '../made-faults/silences.ts';
 import { type FaultRow, faultTable, type SilenceRow, steadied } from '../made-faults/table.ts';
 import { service, serviceExport } from '../manifests.ts';
 
-const faults = [...setFaults, ...partFaults];
+const faults = [...setFaults, ...partFaults, ...accessFaults];
 const dayMs = 86_400_000;
 
 async function doctor({ set, desk }: Scene, more = ''): Promise<Diagnosis & { exitCode: number }> {

@@ -297,6 +297,20 @@ export const codes = {
       'Connections to services of that cluster go through its gateways, and none takes them: it has published none, the admin of the set has not accepted its address, no gateway answers, a certificate has expired, or the gateway refuses this cluster. A warning if only some nodes of this cluster lack an Envoy that carries connections there.',
     fix: 'The message has the reason. Without a gateway: run one there (docs/guides/networks.md) and portolan broker accept CLUSTER. Refused: check that both clusters reach the broker, so that each has the root of the other. On nodes: run Envoy with portolan xds bootstrap --role sidecar.',
   },
+  PTL0906: {
+    title: 'calls between clusters are not limited as asked',
+    severity: 'error',
+    means:
+      'Access is Exported or Audit, and a node does not apply it: it has no proxy, its kernel or data plane does not apply the rules, or packets cannot be attributed to a cluster because a member has no source ranges or shares them. Calls that no export allows may pass there. A warning where only some calls are affected: a silent proxy, overlapping ranges, ports of Pods with the address of their node.',
+    fix: 'The message has the reason. Ranges: portolan broker accept CLUSTER --source-range. Nodes: run portolan proxy in nftables mode on each; docs/guides/access.md has every reason.',
+  },
+  PTL0907: {
+    title: 'calls of another cluster are refused',
+    severity: 'info',
+    means:
+      'In the last hour another cluster of the set called something here that is not exported to it. With access Audit the calls passed. Either an export is missing or too narrow, or somebody tries what is not meant for them.',
+    fix: 'If the call is wanted: portolan export NAMESPACE/NAME, with --to for some clusters. docs/guides/access.md.',
+  },
 } as const satisfies Record<string, CodeInfo>;
 
 export type Code = keyof typeof codes;

@@ -7,6 +7,7 @@ import type { ServiceExport } from '../clusterset/kinds/service-export.ts';
 import type { ServiceExportPolicy } from '../clusterset/kinds/service-export-policy.ts';
 import type { ServiceImport } from '../clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../clusterset/membership/membership.ts';
+import type { Enforcement } from '../clusterset/rules/access/enforcement.ts';
 import type { PairReach } from '../clusterset/rules/networks/pairs.ts';
 import type { MeshExternalService } from '../external/kinds/mesh-external-service.ts';
 import type { Federation } from '../federation/kinds/federation.ts';
@@ -104,6 +105,8 @@ export interface ClusterFacts {
   readonly connections: Read<Answers<TriedConnection>>;
   /** How this cluster reaches each other one; none where all share one network. */
   readonly pairs: Read<readonly PairReach[]>;
+  /** Whether calls of other clusters are limited here; undefined where access is open. */
+  readonly access: Read<Enforcement | undefined>;
 }
 
 /** Whether a part of this kind reports here, or did lately. */

@@ -825,6 +825,30 @@ export const mends: readonly Mend[] = [
     became: "read?.unchangedMs ?? Math.abs(world.clock.wallMs() - (Date.parse(lease?.spec?.renewTime ?? '') || 0))",
   },
   {
+    test: 'test/access-node.test.ts',
+    title:
+      'access: Exported, random attempts from all clusters -> exactly the exported tuples pass; strangers are untouched',
+    file: 'src/proxy/access/table.ts',
+    was: "mode === 'Exported' ? [...counted, ...refusing] : counted",
+    became: 'mode === undefined ? [...counted, ...refusing] : counted',
+    isInSequence: true,
+  },
+  {
+    test: 'test/access-node.test.ts',
+    title: 'access: an export is withdrawn -> its open connection ends; one to another service goes on',
+    file: 'src/proxy/access/guard.ts',
+    was: '...(deleted.length > 0 ? { onDone: onTaken } : {})',
+    became: '...(deleted.length < 0 ? { onDone: onTaken } : {})',
+    isInSequence: true,
+  },
+  {
+    test: 'src/clusterset/rules/access/enforcement.test.ts',
+    title: 'AccessEnforced: %s -> the condition has it',
+    file: 'src/clusterset/rules/access/enforcement.ts',
+    was: 'if (!report.isEnforced) return { isUnknown: false,',
+    became: "if (report.reason === '') return { isUnknown: false,",
+  },
+  {
     test: 'test/gateways.test.ts',
     title: 'callers with other certificates, names and wishes -> refused, each with its reason',
     file: 'src/xds/gateways/service.ts',

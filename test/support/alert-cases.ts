@@ -79,6 +79,7 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
   },
   PortolanProxyCertificateOverdue: flips('portolan_xds_proxy_certificates_due', 1, 0),
   PortolanGatewayUnreachable: flips('portolan_gateway_reachable{remote="east",gateway="192.0.2.1:15443"}', 0, 1),
+  PortolanAccessNotEnforced: flips('portolan_proxy_access_enforced', 0, 1),
   PortolanGatewayCertificateOverdue: {
     series: {
       'portolan_certificate_expiry_timestamp_seconds{certificate="gateway"}': `${3 * hour}x60 ${day}x60`,

@@ -143,14 +143,15 @@ export function targetsIn(name: string, out: string): Target[] {
   return admins.map(([, found, url]) => ({ name: found === 'admin' ? name : `${found}-${name}`, url: url! }));
 }
 
-/** There only where clusters lie in other networks; the metric has a test of its own. */
-const ofGateways = 'portolan_gateway_reachable';
+/** There only where clusters lie in other networks, or limit calls; these metrics have tests of their own. */
+const notEverywhere = ['portolan_gateway_reachable', 'portolan_proxy_access_enforced', 'portolan_proxy_access_refused'];
+const isEverywhere = (text: string) => !notEverywhere.some((metric) => text.includes(metric));
 
 /** Every query of the dashboards, as Grafana would send it. */
 export function seriesOfDashboards(): string[] {
   return dashboards
     .flatMap(({ panels }) => panels.flatMap(({ queries }) => queries.map(([, expression]) => expression)))
-    .filter((expression) => !expression.includes(ofGateways))
+    .filter(isEverywhere)
     .map((expression) => expression.replaceAll('$__rate_interval', '1m').replaceAll('$__range', '1h'));
 }
 
@@ -160,5 +161,5 @@ export function seriesOfAlerts(asked?: 'with gateways'): [alert: string, metric:
     .flatMap(({ name, expression }) =>
       [...expression.matchAll(/\bportolan_\w+|\bup\b/g)].map(([metric]): [string, string] => [name, metric]),
     )
-    .filter(([, metric]) => asked !== undefined || metric !== ofGateways);
+    .filter(([, metric]) => asked !== undefined || isEverywhere(metric));
 }

@@ -6,6 +6,7 @@ import { consultBroker, requireMembership } from '../../clusterset/explain/consu
 import { explainService, NotExported, type ServiceExplanation } from '../../clusterset/explain/explain-service.ts';
 import { readSetState, type SetState } from '../../clusterset/explain/set-state.ts';
 import { describeLease, type LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
+import { accessOf } from '../access-at-home.ts';
 import { CommandError, exitCodes, notFoundError } from '../exit-codes.ts';
 import { addExplainConnectionCommand } from '../external/explain-connection.ts';
 import { didYouMean, findService, knownServices } from '../suggest.ts';
@@ -47,6 +48,7 @@ Examples:
           return {
             ...explain(state, key, await knownServices(home)),
             ...(await seenFromHere(home, key, state.policy.choice)),
+            ...(await accessOf(home, { key, clock: deps.world.clock })),
           };
         },
         away: (why) => explainAtHome({ home, key, why }),
@@ -84,6 +86,7 @@ function explanationText(explanation: ServiceExplanation): string[] {
   if (explanation.routed !== undefined) lines.push(`new connections from here: ${explanation.routed}`, '');
   const { precedence = [] } = explanation;
   if (precedence.length > 0) lines.push('who decides that here:', ...precedence.map((line) => `  ${line}`), '');
+  if (explanation.access !== undefined) lines.push(...explanation.access, '');
   for (const { field, value, winner, says } of fields) {
     const isAgreed = says.every(({ agrees }) => agrees);
     lines.push(`${field}: ${value}${isAgreed ? ' (all agree)' : `, decided by ${winner}`}`);

@@ -42,6 +42,7 @@ import { type Service, serviceType } from '../../kube/objects/service.ts';
 import { type Peer, peerType } from '../../peering/kinds/peer.ts';
 import { type PeerExport, peerExportType } from '../../peering/kinds/peer-export.ts';
 import { endingIn } from '../../xds/identity/ending-certificates.ts';
+import { readEnforcement } from '../access-at-home.ts';
 import { describeError } from '../exit-codes.ts';
 import { type PairsRequest, readPairs } from '../pairs.ts';
 import { readParts } from '../parts.ts';
@@ -120,6 +121,7 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
       server: access.server,
       ...{ health, membership, broker, parts, certificates },
       pairs: await read('ways to other clusters', () => readPairs(client, pairsRequest(world, member, broker))),
+      access: await read('access', () => readEnforcement(client, world.clock)),
       federations: awayOf(broker) ?? (await read('federations', () => readFederations(world, client, member))),
       ...{ exports, imports, policies, services, slices, claims, peers, peerExports },
       external: await list(meshExternalServiceType, systemNamespace),
@@ -175,7 +177,7 @@ function unreachable({ world, access }: ReadRequest, why: string): ClusterFacts 
     ...{ membership: unread, broker: unread, parts: unread, certificates: unread, federations: unread },
     ...{ exports: unread, imports: unread, policies: unread, services: unread, slices: unread, claims: unread },
     ...{ peers: unread, peerExports: unread, external: unread, asked: unread, resolvers: unread, connections: unread },
-    pairs: unread,
+    ...{ pairs: unread, access: unread },
     forbidden: [],
   };
 }

@@ -19,6 +19,7 @@ import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts'
 import { type EndpointSlice, endpointSliceType, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
+import { enforcementAt } from '../access-at-home.ts';
 import { readPairs } from '../pairs.ts';
 import { readParts } from '../parts.ts';
 import type { Status } from './status-report.ts';
@@ -57,6 +58,8 @@ export async function readHomeStatus({ home, membership, why, clock }: HomeStatu
     behind: [],
     unpublished: [],
     parts: await readParts(home, clock),
+    ...(await enforcementAt(home, clock)),
+    exported: [...exports.keys()],
     pairs: await readPairs(home, { self: membership.clusterId, clock }),
   };
 }

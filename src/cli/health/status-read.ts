@@ -19,6 +19,7 @@ import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { enforcementAt } from '../access-at-home.ts';
 import { readPairs } from '../pairs.ts';
 import { readParts } from '../parts.ts';
 import type { ClusterSetDeps } from '../with-home.ts';
@@ -71,6 +72,8 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
     ),
     notes: setNotes(state),
     parts: await readParts(home, clock),
+    ...(await enforcementAt(home, clock)),
+    exported: exports.map(keyOf),
     pairs: await readPairs(home, { self: membership.clusterId, clock, older: olderMembers(state) }),
   };
 }

@@ -4,9 +4,11 @@ import { formatElapsed } from '../../base/text/elapsed.ts';
 import type { ClusterStatus } from '../../clusterset/explain/cluster-status.ts';
 import type { RefusedRecord } from '../../clusterset/explain/refused-records.ts';
 import type { ServiceStatus } from '../../clusterset/explain/service-status.ts';
+import type { Enforcement } from '../../clusterset/rules/access/enforcement.ts';
 import { describeLease } from '../../clusterset/rules/leases/lease-memory.ts';
 import type { PairReach } from '../../clusterset/rules/networks/pairs.ts';
 import type { PartStatus } from '../../kube/objects/part-status.ts';
+import { formatEnforcement } from '../access-at-home.ts';
 import { formatOutside, type OutsideStatus } from '../outside.ts';
 import { formatPairs } from '../pairs.ts';
 import { formatParts } from '../parts.ts';
@@ -37,6 +39,10 @@ export interface Status {
   readonly parts: readonly PartStatus[] | undefined;
   /** How this cluster reaches the others; none where all share one network. */
   readonly pairs?: readonly PairReach[];
+  /** Whether calls of other clusters are limited here; absent where access is open, or may not be read. */
+  readonly access?: Enforcement;
+  /** Keys of all exports here; absent if that is not known. */
+  readonly exported?: readonly string[];
   /** Peers and external services in this cluster's home. */
   readonly outside?: OutsideStatus;
 }
@@ -91,6 +97,8 @@ export function statusText(status: JudgedStatus, { isWide = false } = {}): strin
       network === undefined ? [] : [`network: cluster ${id} is in ${network}`],
     ),
     ...formatPairs(status.pairs ?? []),
+    ...formatEnforcement(status.access, (key) => status.exported?.includes(key) === true),
+    ...clusters.flatMap(({ id, access }) => (access === undefined ? [] : [`access: cluster ${id}: ${access}`])),
     ...status.refused.map(({ cluster, service, why }) => `not counted: the record of ${service} by ${cluster} ${why}`),
     ...clusters.flatMap(({ id, problem }) =>
       problem === undefined ? [] : [`cluster ${id} cannot be read: ${problem}`],

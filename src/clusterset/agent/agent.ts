@@ -15,6 +15,7 @@ import { HomeContact } from '../controllers/home-contact.ts';
 import { LeaseController } from '../controllers/lease.ts';
 import { createPlacementProblems } from '../controllers/placement-problems.ts';
 import { shiftedService, shiftsByService } from '../controllers/policies/shifts.ts';
+import { createEnforcementReporter } from '../controllers/reports/enforcement-report.ts';
 import { createGatewayReporter } from '../controllers/reports/gateway-report.ts';
 import { createPropertyReporter } from '../controllers/reports/property-report.ts';
 import { createResolverReporter } from '../controllers/reports/resolver-report.ts';
@@ -89,6 +90,7 @@ const listsWaitMs = 10_000;
 const sweepMs = 60_000;
 const upgradeCheckMs = 5_000;
 const carrierCheckMs = 1_000;
+const enforcementCheckMs = 5_000;
 const brokerCheckMs = 500;
 /** A home that does not take it either does not hold up the end. */
 const leaveWordMsMax = 5_000;
@@ -246,7 +248,13 @@ export function createAgent(options: AgentOptions): Agent {
     systemNamespace,
     ...membership,
   });
-  const reporters = [resolverReporter, gatewayReporter, propertyReporter];
+  const enforcementReporter = createEnforcementReporter({
+    ...{ world, log, home, broker: options.broker, clusters: members.clusters, systemNamespace },
+    mode: () => access.mode,
+    leases: () => carriers.reports,
+    ...membership,
+  });
+  const reporters = [resolverReporter, gatewayReporter, propertyReporter, enforcementReporter];
   const ownRanges = followOwnRanges({
     ...{ world, log, broker, namespace, services: copies.services },
     onRanges: (ranges) => policy.setOwnRanges(ranges),
@@ -416,6 +424,7 @@ export function createAgent(options: AgentOptions): Agent {
       every(brokerCheckMs, lookAtBroker);
       every(upgradeCheckMs, upgradesChanged);
       every(carrierCheckMs, () => carriers.look());
+      every(enforcementCheckMs, () => enforcementReporter.look());
     },
     leaveWord: async () => {
       isLeaving = true;

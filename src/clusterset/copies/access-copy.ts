@@ -6,6 +6,7 @@ import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import type { AccessMode } from '../kinds/cluster-set.ts';
 import type { MemberFollower } from '../members/follower.ts';
 import { homeAccessName, readHomeAccess } from '../rules/access/home-access.ts';
 import { openAccess, readAccess, type SetAccess, setAccessOf } from '../rules/access/set-access.ts';
@@ -26,6 +27,7 @@ export interface AccessCopyOptions {
 export class AccessCopy {
   readonly #options: AccessCopyOptions;
   readonly #given: Informer<ConfigMap>;
+  #mode: AccessMode | undefined;
   #joinedPodRanges: readonly string[] = [];
 
   constructor(options: AccessCopyOptions) {
@@ -58,12 +60,19 @@ export class AccessCopy {
     const { members, policy, clusterId: self, systemNamespace } = this.#options;
     const given = this.#given.get(`${systemNamespace}/${homeAccessName}`);
     const before = readAccess(written) ?? openAccess;
-    return setAccessOf({
+    const access = setAccessOf({
       mode: policy.current.access,
       home: this.#given.hasSynced ? readHomeAccess(given) : { ...before, problems: [] },
       members: [...members.clusters.values()],
       self,
       joinedPodRanges: this.#joinedPodRanges.length > 0 ? this.#joinedPodRanges : before.podRanges,
     });
+    this.#mode = access.mode;
+    return access;
+  }
+
+  /** The one that data planes were given last; undefined while that is not known. */
+  get mode(): AccessMode | undefined {
+    return this.#mode;
   }
 }

@@ -96,6 +96,12 @@ export class Carriers {
     });
   }
 
+  /** Of proxies and xDS servers; undefined while they are not known, or proxies had no time to renew since the home was away. */
+  get reports(): readonly Lease[] | undefined {
+    if (!this.#leases.hasSynced || this.#options.homeAnswersForMs() < renewalMsMax) return undefined;
+    return [...this.#leases.values()];
+  }
+
   /** Why no gateway of a cluster takes connections of this one, by cluster; empty where one does. */
   get gatewayChecks(): ReadonlyMap<string, string> {
     return this.#gateways;

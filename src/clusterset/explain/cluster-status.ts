@@ -1,6 +1,8 @@
 // A member by its lease and its records at the broker, as commands and pages show it. Pure.
 
 import { formatHostPort } from '../../base/net/host-port.ts';
+import { conditionOf } from '../../kube/objects/conditions.ts';
+import { enforcedCondition } from '../rules/access/enforcement.ts';
 import { refusal } from '../rules/endpoint-address.ts';
 import { overdueMs, timesFor } from '../rules/leases/heartbeat-rate.ts';
 import { homeAwayOf } from '../rules/leases/home-away.ts';
@@ -34,6 +36,8 @@ export interface ClusterStatus {
   readonly draining: 'all' | readonly string[];
   /** Its network and how other networks reach it; absent where the set has one network. */
   readonly network?: string;
+  /** Whether it limits calls into it, as it reported last; absent where access is open. */
+  readonly access?: string;
 }
 
 /** How a member renews, by its set. */
@@ -58,6 +62,7 @@ export function clusterStatus(member: MemberState, set: Renewing): ClusterStatus
       0,
     ),
     ...networkOfMember(member, set),
+    ...accessOfMember(member, isOverdue(member, set)),
     draining:
       cluster.spec.draining === true ? 'all' : [...shards].flatMap(([key, { spec }]) => (spec.draining ? [key] : [])),
   };
@@ -76,6 +81,15 @@ function networkOfMember({ cluster }: MemberState, { members, policy }: Renewing
   const through =
     addresses === '' ? 'not reached from other networks' : `reached from other networks through ${addresses}`;
   return { network: [`network ${networkOf(cluster)}, ${through}`, ...ways].join('; ') };
+}
+
+/** A member whose agent is silent has said nothing of now. */
+function accessOfMember({ cluster, verdict }: MemberState, isSilent: boolean): { access?: string } {
+  const condition = conditionOf(cluster.status?.conditions, enforcedCondition);
+  if (condition === undefined || condition.reason === 'Open') return {};
+  const { status, reason, message } = condition;
+  const said = `${enforcedCondition}=${status} ${reason}: ${message}`;
+  return { access: isSilent || verdict !== 'alive' ? `not known now; before it was silent: ${said}` : said };
 }
 
 /** The agent's verdict, unless its own clock shows that the lease has run out since: a dead agent gives no verdicts. */

@@ -35,6 +35,8 @@ export interface ServiceExplanation extends MergeExplanation {
   readonly routed?: string;
   /** Who has a say over that, in the order of precedence. */
   readonly precedence?: readonly string[];
+  /** Whether calls into the reader's cluster are limited, and who is refused at this service there. */
+  readonly access?: readonly string[];
 }
 
 interface ClusterStanding {

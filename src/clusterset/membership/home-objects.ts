@@ -72,6 +72,8 @@ const clusterRules: PolicyRule[] = [
   { apiGroups: [''], resources: ['namespaces'], verbs: [...readVerbs] },
   { apiGroups: [''], resources: ['services'], verbs: [...readVerbs] },
   { apiGroups: [''], resources: ['events'], verbs: ['create'] },
+  // Whether every node limits calls of other clusters, where they are limited.
+  { apiGroups: [''], resources: ['nodes'], verbs: ['list'] },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: all },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices/restricted'], verbs: ['create'] },
   { apiGroups: [mcs], resources: ['serviceexports', 'serviceimports'], verbs: all },

@@ -3,9 +3,13 @@
 
 import { version } from '../../base/version.ts';
 import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
+import { enforcementOf } from '../../clusterset/rules/access/enforcement.ts';
+import { parseAccessMode, stricterMode } from '../../clusterset/rules/access/mode.ts';
 import type { BrokerFacts, ClusterFacts, Read } from '../../doctor/facts.ts';
+import type { Lease } from '../../kube/objects/lease.ts';
 import type { KubernetesObject } from '../../kube/objects/object.ts';
 import { partStatuses } from '../../kube/objects/part-status.ts';
+import { readAccessReport } from '../../kube/objects/reports/access-report.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
 import type { KindCopy } from '../homes/kind-copy.ts';
 import { idOf, type Landscape, pairsOf, setStateOf } from './landscape.ts';
@@ -56,7 +60,18 @@ export function doctorFacts(
     resolvers: unread,
     connections: unread,
     pairs: state === 'lost' ? { why: `the home does not answer: ${why}` } : pairsAt(landscape, watch),
+    access: 'why' in leases ? leases : accessAt(landscape, watch, leases.value),
   };
+}
+
+/** The home's own setting is not watched: where it is stricter, its proxies report it. */
+function accessAt(landscape: Landscape, watch: HomeWatch, leases: readonly Lease[]): ClusterFacts['access'] {
+  if (watch.member === undefined || watch.clusterId === '') return { value: undefined };
+  const set = setStateOf(landscape, { viewpoint: watch, keys: [] })?.policy.access;
+  const reported = leases.flatMap((lease) => parseAccessMode(readAccessReport(lease)?.mode) ?? []);
+  if (set === undefined && reported.length === 0) return { why: commandOnly };
+  const mode = [...reported, set ?? 'Open'].reduce(stricterMode);
+  return { value: enforcementOf({ mode, leases, nodes: undefined, nowMs: landscape.nowMs }) };
 }
 
 /** Without a broker among the homes, the networks are not known. */

@@ -2,6 +2,9 @@
 // Pure.
 
 import type { ServiceImport } from '../../clusterset/kinds/service-import.ts';
+import { describeProblems, describeRefusal } from '../../clusterset/rules/access/enforcement.ts';
+import { sourceProblemsOf } from '../../clusterset/rules/access/source-problems.ts';
+import { networkOf } from '../../clusterset/rules/networks/reach.ts';
 import type { MeshExternalService } from '../../external/kinds/mesh-external-service.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type Condition, type KubernetesObject, keyOf } from '../../kube/objects/object.ts';
@@ -26,7 +29,55 @@ export const trafficChecks: Checks = {
         message: `it is reached ${text}`,
         ...(way === 'gateway' ? { severity: 'warning' as const } : {}),
       })),
+  PTL0906: notEnforced,
+  PTL0907: refusedCalls,
 };
+
+/** Nodes of one cause are one finding. What is wrong with the ranges of members is one, not one for each node. */
+function notEnforced(facts: ClusterFacts): Found[] {
+  const access = need(facts.access);
+  if (access === undefined) return [];
+  const ranges = rangeProblems(facts);
+  const ofNodes = access.problems.filter(({ message }) => !ranges.some((one) => one.message.endsWith(message)));
+  const nodes = [...Map.groupBy(ofNodes, ({ reason }) => reason)].map(([reason, group]) => ({
+    subject: reason === 'NoProxy' && group[0]!.node === '' ? `cluster ${facts.cluster}` : 'nodes',
+    message: `${reason}: ${describeProblems(group)}`,
+    ...(group.every(({ isUnknown }) => isUnknown) ? warning : {}),
+  }));
+  const { uncovered } = access;
+  const open = `${uncovered} ports of Pods with the address of their node are not exported and stay open: such a port cannot be told from one of the node itself`;
+  return [...nodes, ...ranges, ...(uncovered === 0 ? [] : [{ subject: 'hostNetwork', message: open, ...warning }])];
+}
+
+const warning = { severity: 'warning' } as const;
+
+/** Those of this cluster's network; none if the broker could not be asked: then nodes have the first of them. */
+function rangeProblems(facts: ClusterFacts): Found[] {
+  if (!('value' in facts.broker) || facts.broker.value.kind !== 'answers') return [];
+  const clusters = facts.broker.value.set.state.members.map(({ cluster }) => cluster);
+  const own = clusters.find(({ metadata }) => metadata.name === facts.cluster);
+  const near = clusters.filter((one) => own === undefined || networkOf(one) === networkOf(own));
+  return sourceProblemsOf(near).map(({ reason, message }) => ({
+    subject: 'source ranges',
+    message: `${reason}: ${message}`,
+    ...(reason === 'NoSourceRanges' ? {} : warning),
+  }));
+}
+
+const refusedLatelyMs = 3_600_000;
+
+function refusedCalls(facts: ClusterFacts): Found[] {
+  const access = need(facts.access);
+  if (access === undefined) return [];
+  const exported = new Set(need(facts.exports).map(keyOf));
+  const told = { mode: access.mode, isExported: (key: string) => exported.has(key) };
+  return access.refused
+    .filter(({ lastAt }) => !(facts.nowMs - Date.parse(lastAt) > refusedLatelyMs))
+    .map((one) => ({
+      subject: one.service.includes('/') ? `Service ${one.service}` : one.service,
+      message: `${describeRefusal(one, told)} (${one.packets} packets, last at ${one.lastAt})`,
+    }));
+}
 
 /** A reason other than Ready beside status True: it works in another way than the policy asks for. */
 function notCarried(facts: ClusterFacts): Found[] {

@@ -221,6 +221,21 @@ export const alerts: readonly Alert[] = [
     code: 'PTL0905',
   },
   {
+    name: 'PortolanAccessNotEnforced',
+    expression: 'portolan_proxy_access_enforced == 0',
+    holds: '2m',
+    severity: 'critical',
+    summary: '{{ $labels.instance }} does not limit calls of other clusters as asked',
+    effect: 'Calls that no export allows may reach Pods of that node.',
+    steps: [
+      'Read the reason: `portolan status` or `portolan doctor` in this cluster, or `/status` of the proxy.',
+      'NoSourceRanges, OverlappingRanges: the admin of the set gives the members ranges of their own (`portolan broker accept CLUSTER --source-range`).',
+      'NotProved, NotWritten: read the log of the proxy; another program may have removed its table, or the kernel lacks a feature.',
+      'Bypassed: the data plane of that node delivers packets past nftables; use its own policies there.',
+    ],
+    code: 'PTL0906',
+  },
+  {
     name: 'PortolanGatewayCertificateOverdue',
     // It lives for 24 hours and is renewed after 16.
     expression: `portolan_certificate_expiry_timestamp_seconds{certificate="gateway"} - time() < ${day / 6}`,

@@ -148,6 +148,16 @@ const parts: Dashboard = {
       unit: 'short',
       queries: [['{{remote}} {{gateway}}', 'max by (remote, gateway) (portolan_gateway_reachable)']],
     },
+    {
+      title: 'Calls of other clusters that no export allows',
+      unit: 'short',
+      queries: [
+        [
+          '{{source_cluster}} at {{namespace}}/{{service}}',
+          'sum by (source_cluster, namespace, service) (rate(portolan_proxy_access_refused_packets_total[$__rate_interval]))',
+        ],
+      ],
+    },
     { title: 'Peers connected', unit: 'short', queries: [['{{peer}} {{side}}', 'portolan_peering_connected']] },
     { title: 'Services behind', unit: 'short', queries: [['{{peer}} {{side}}', 'portolan_peering_lag_services']] },
     {

@@ -162,6 +162,8 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
     problems: () => Object.keys(problemsOf()).length,
     isStale: () => attachment.staleSinceMs() !== undefined,
     connections: () => serving.tally.report(),
+    isEnforced: () => accessReport()?.isEnforced,
+    refusals: () => guard?.refusals() ?? [],
   });
   const whenServing = attachment
     .whenSynced()

@@ -3,7 +3,6 @@
 
 import type { Host } from '../../base/host.ts';
 import { errorText, type Log } from '../../base/log.ts';
-import { formatIp, parseIp } from '../../base/net/ip.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import type { SetAccess } from '../../clusterset/rules/access/set-access.ts';
@@ -23,8 +22,9 @@ import type { PresentTable } from '../nft/script.ts';
 import type { KeptTable, TableChange, TableKeeper } from '../nft/table-keeper.ts';
 import type { ProbeEnds, ProbeResult } from './edge/probe.ts';
 import { accessTableName, probe } from './names.ts';
-import { clusterOf, flowsToEnd } from './open-flows.ts';
+import { flowsToEnd } from './open-flows.ts';
 import { AccessPlan, configOf } from './plan.ts';
+import { Refusals } from './refusals.ts';
 import {
   accessRefill,
   accessRules,
@@ -49,7 +49,6 @@ export interface AccessGuardOptions {
 }
 
 const lookMs = 10_000;
-const refusalsMax = 1000;
 const reportedMax = 10;
 /** Devices of data planes that can deliver packets without netfilter. */
 const bypassing = /\b(cilium_host|bpfin\.cali)\b/;
@@ -72,11 +71,11 @@ export class AccessGuard {
   #timer: Timer | undefined;
   #sweep: Promise<void> | undefined;
   #needsSweep = false;
-  readonly #counted = new Map<string, number>();
-  readonly #refusals = new Map<string, Refusal>();
+  readonly #refusals: Refusals;
 
   constructor(options: AccessGuardOptions) {
     this.#options = options;
+    this.#refusals = new Refusals(options.world.clock);
   }
 
   /** What the home says; `nodeRanges` are those of Pods on this node. */
@@ -109,7 +108,7 @@ export class AccessGuard {
             : this.#bypass !== ''
               ? { reason: 'Bypassed', message: this.#bypass }
               : source;
-    const refused = [...this.#refusals.values()].sort((a, b) => b.packets - a.packets).slice(0, reportedMax);
+    const refused = this.#refusals.mostFrequent(reportedMax);
     const { uncovered } = plan;
     return {
       mode: config.mode,
@@ -122,8 +121,8 @@ export class AccessGuard {
   }
 
   /** All that was refused, or would be. */
-  refusals(): IterableIterator<Refusal> {
-    return this.#refusals.values();
+  refusals(): Iterable<Refusal> {
+    return this.#refusals.all();
   }
 
   get size(): number {
@@ -251,7 +250,10 @@ export class AccessGuard {
     const before = JSON.stringify(this.report());
     try {
       await this.#prove();
-      for (const set of seenSets) this.#count(await this.#options.nft.list({ table: accessTableName, set }));
+      for (const set of seenSets) {
+        const json = await this.#options.nft.list({ table: accessTableName, set });
+        if (this.#running !== undefined) this.#refusals.count(set, json, this.#running.plan);
+      }
     } catch (error) {
       this.#options.log.warn('refused connections cannot be counted', { error: errorText(error) });
     }
@@ -288,46 +290,6 @@ export class AccessGuard {
     };
     return JSON.stringify(nftables.filter(({ rule }) => rule?.table === 'portolan-access' && rule.chain === 'check'));
   }
-
-  #count(json: string): void {
-    const plan = this.#running?.plan;
-    if (plan === undefined) return;
-    const { nftables = [] } = JSON.parse(json) as { nftables?: { set?: { elem?: readonly SeenElement[] } }[] };
-    for (const { set } of nftables)
-      for (const { elem } of set?.elem ?? []) {
-        const [source, target, protocol, port] = elem?.val?.concat ?? [];
-        const ip = parseIp(String(source));
-        const to = parseIp(String(target));
-        const cluster = ip && clusterOf(ip, plan);
-        if (ip === undefined || to === undefined || cluster === undefined) continue;
-        const key = elem!.val!.concat!.join(' ');
-        const packets = elem!.counter?.packets ?? 0;
-        const known = this.#counted.get(key) ?? 0;
-        this.#counted.set(key, packets);
-        const more = packets >= known ? packets - known : packets;
-        const tuple = `${to.family === 'IPv4' ? 4 : 6} ${formatIp(to)} . ${protocol} . ${port}`;
-        const service = plan.serviceAt(tuple) ?? formatIp(to);
-        if (more > 0) this.#note({ from: cluster || 'several clusters', service, port: `${port}/${protocol}` }, more);
-      }
-    // Elements time out after ten minutes; what was counted of them is in the refusals.
-    if (this.#counted.size > countedMax) this.#counted.clear();
-  }
-
-  #note(what: Omit<Refusal, 'packets'>, packets: number): void {
-    const key = JSON.stringify(what);
-    const known = this.#refusals.get(key);
-    if (known === undefined && this.#refusals.size >= refusalsMax) return;
-    this.#refusals.set(key, { ...what, packets: (known?.packets ?? 0) + packets });
-  }
-}
-
-const countedMax = 100_000;
-
-interface SeenElement {
-  readonly elem?: {
-    readonly val?: { readonly concat?: readonly (string | number)[] };
-    readonly counter?: { readonly packets?: number };
-  };
 }
 
 function keptTable(plan: AccessPlan, onTaken: () => void): KeptTable {

@@ -1,6 +1,7 @@
 // Metrics of the proxy: what it serves, and how long its transactions take.
 
 import type { Metrics } from '../../base/metrics.ts';
+import type { Refusal } from '../../kube/objects/reports/access-report.ts';
 import type { ConnectionCounts, CountsByCluster } from '../../kube/objects/reports/connections.ts';
 import type { ApplierStatus } from './applier.ts';
 import type { Transaction } from './table-keeper.ts';
@@ -14,10 +15,14 @@ export interface ProxyMetricsOptions {
   readonly isStale: () => boolean;
   /** Those that are counted, by service and cluster. */
   readonly connections: () => ReadonlyMap<string, CountsByCluster>;
+  /** Whether calls of other clusters are limited as asked; undefined while they need not be. */
+  readonly isEnforced: () => boolean | undefined;
+  readonly refusals: () => Iterable<Refusal>;
 }
 
 export function registerProxyMetrics(options: ProxyMetricsOptions): void {
   const { metrics, size, problems, isStale, connections } = options;
+  registerAccessMetrics(options);
   const gauge = (name: string, help: string, value: () => number) =>
     metrics.gauge({ name, help, collect: (each) => each.set(value()) });
   gauge('proxy_services', 'Services that are served.', () => size().services);
@@ -37,6 +42,42 @@ export function registerProxyMetrics(options: ProxyMetricsOptions): void {
         [...clusters].flatMap(([cluster, counts]) => seriesOf(key, cluster, counts)),
       ),
   });
+}
+
+function registerAccessMetrics({ metrics, isEnforced, refusals }: ProxyMetricsOptions): void {
+  metrics.computed({
+    type: 'gauge',
+    name: 'proxy_access_enforced',
+    help: '1 while this node limits calls of other clusters as asked, 0 while it does not; absent where access is Open.',
+    values: () => {
+      const enforced = isEnforced();
+      return enforced === undefined ? [] : [{ labels: {}, value: enforced ? 1 : 0 }];
+    },
+  });
+  metrics.computed({
+    type: 'counter',
+    name: 'proxy_access_refused_packets_total',
+    help: 'First packets of calls that no export allows, by service and source cluster; in Audit they passed.',
+    labelNames: ['namespace', 'service', 'source_cluster'],
+    values: () => refusedSeries(refusals()),
+  });
+}
+
+/** So many pairs of service and caller have a series of their own. */
+const refusedSeriesMax = 200;
+
+/** Ports together. Addresses of no Service, and pairs beyond the bound, are `other`: counts never move to another series. */
+function refusedSeries(refusals: Iterable<Refusal>) {
+  const series = new Map<string, { labels: Record<string, string>; value: number }>();
+  for (const { from, service: key, packets } of refusals) {
+    const known = `${from} ${key}`;
+    const isNamed = key.includes('/') && (series.has(known) || series.size < refusedSeriesMax);
+    const [namespace = '', service = ''] = isNamed ? key.split('/') : ['', 'other'];
+    const name = isNamed ? known : `${from} other`;
+    const value = packets + (series.get(name)?.value ?? 0);
+    series.set(name, { labels: { namespace, service, source_cluster: from }, value });
+  }
+  return [...series.values()];
 }
 
 function seriesOf(key: string, destination_cluster: string, counts: ConnectionCounts) {

@@ -38,7 +38,8 @@ export function createGatewayReporter(options: GatewayReportOptions): Reporter {
     const isSame = isSameJson(known, { gateways, trustRoots }) && isSameJson(conditions, own.status?.conditions ?? []);
     if (isSame) return;
     const kept = conditions.length === 0 ? {} : { conditions: [...conditions] };
-    await patchOwnStatus(options, { gateways: [...gateways], trustRoots: [...trustRoots], ...kept });
+    const status = { gateways: [...gateways], trustRoots: [...trustRoots], ...kept };
+    await patchOwnStatus(options, status, own.metadata.resourceVersion);
     log.info('reported the gateways of this cluster', { gateways: gateways.length, trustRoots: trustRoots.length });
   }
 

@@ -29,8 +29,8 @@ export interface Reporter {
 export interface Report {
   /** For the log, such as `the gateways of this cluster`. */
   readonly what: string;
-  /** Started and stopped with the report. */
-  readonly source: Pick<Informer<KubernetesObject>, 'on' | 'start' | 'stop'>;
+  /** Started and stopped with the report; without one, `look` is called from outside. */
+  readonly source?: Pick<Informer<KubernetesObject>, 'on' | 'start' | 'stop'>;
   readonly report: () => Promise<void>;
 }
 
@@ -45,25 +45,30 @@ export function createReporter({ world, log }: ReportOptions, { what, source, re
     onFailure: ({ error }) => log.info(`${what} not reported at the broker`, { error: errorText(error) }),
   });
   const look = () => queue.add('report');
-  source.on(look);
+  source?.on(look);
   return {
     start: () => {
       queue.start();
-      source.start();
+      source?.start();
     },
     look,
     stop: async () => {
-      source.stop();
+      source?.stop();
       await queue.stop();
     },
   };
 }
 
-/** Other fields of the status stay as they are. */
+/**
+ * Other fields of the status stay as they are. With `resourceVersion`, refused if the Cluster is another one by now:
+ * conditions are one list, and several reports write theirs.
+ */
 export async function patchOwnStatus(
   { broker, clusterset: namespace, clusterId: name }: ReportOptions,
   status: Cluster['status'],
+  resourceVersion?: string,
 ): Promise<void> {
-  const patch = { kind: 'merge', body: { status } } as const;
+  const metadata = resourceVersion === undefined ? {} : { metadata: { resourceVersion } };
+  const patch = { kind: 'merge', body: { ...metadata, status } } as const;
   await broker.patch(clusterType, { namespace, name }, patch, { subresource: 'status' });
 }

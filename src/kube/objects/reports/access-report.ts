@@ -1,5 +1,8 @@
 // What a node proxy reports in its Lease about access: whether calls that no export allows are refused there. Pure.
 
+import { isObject } from '../../../base/json.ts';
+import type { Lease } from '../lease.ts';
+
 export const accessAnnotation = 'portolan.dev/access';
 
 /** Connections of one cluster to one port that were refused, or would be. */
@@ -10,6 +13,8 @@ export interface Refusal {
   /** Such as `8080/tcp`. */
   readonly port: string;
   readonly packets: number;
+  /** RFC 3339: when the count was seen to rise. */
+  readonly lastAt: string;
 }
 
 export interface AccessReport {
@@ -22,4 +27,36 @@ export interface AccessReport {
   readonly uncovered?: number;
   /** The most frequent ones. */
   readonly refused: readonly Refusal[];
+}
+
+const refusedMax = 50;
+const textMax = 500;
+
+/** Undefined for a proxy that reports nothing, or nonsense. */
+export function readAccessReport({ metadata }: Lease): AccessReport | undefined {
+  try {
+    const value: unknown = JSON.parse(metadata.annotations?.[accessAnnotation] ?? '');
+    if (!isObject(value) || typeof value['isEnforced'] !== 'boolean') return undefined;
+    const { uncovered, refused } = value;
+    return {
+      mode: textIn(value['mode']),
+      isEnforced: value['isEnforced'],
+      reason: textIn(value['reason']),
+      message: textIn(value['message']),
+      ...(typeof uncovered === 'number' ? { uncovered } : {}),
+      refused: Array.isArray(refused) ? refused.slice(0, refusedMax).flatMap(refusalIn) : [],
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function refusalIn(value: unknown): Refusal[] {
+  if (!isObject(value) || typeof value['packets'] !== 'number' || !Number.isFinite(value['packets'])) return [];
+  const [from, service, port, lastAt] = ['from', 'service', 'port', 'lastAt'].map((key) => textIn(value[key]));
+  return [{ from: from!, service: service!, port: port!, packets: value['packets'], lastAt: lastAt! }];
+}
+
+function textIn(value: unknown): string {
+  return typeof value === 'string' ? value.slice(0, textMax) : '';
 }
