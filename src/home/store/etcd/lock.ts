@@ -22,6 +22,8 @@ export interface LockOptions {
 interface Holder {
   readonly id: string;
   readonly address: string;
+  /** The lease of the key. */
+  readonly lease: string;
 }
 
 const defaultLeaseSeconds = 5;
@@ -40,6 +42,7 @@ export class EtcdLock {
   #timer: Timer | undefined;
   #isReleased = false;
   #grantedMs = 0;
+  #taking: Promise<void> | undefined;
   /** Set by its user: whether nobody else has written, asked when the lock had ended and was had again. */
   isUnchanged: (() => Promise<boolean>) | undefined;
   /** Set by its user: another process has taken over. */
@@ -108,20 +111,25 @@ export class EtcdLock {
     if (present !== undefined) {
       const holder = holderOf(key, present.value);
       if (holder.id !== this.#id) return holder;
+      // Ours already: the answer to an earlier try was lost, or comes late.
       this.#createRevision = present.createRevision;
+      this.#leaseId = BigInt(holder.lease);
       return undefined;
     }
-    const askedMs = world.clock.monotonicMs();
-    this.#leaseId = (await client.grantLease(this.#leaseMs / 1000)).leaseId;
-    this.#grantedMs = askedMs;
-    const value = Buffer.from(JSON.stringify({ v: 1, id: this.#id, address }));
+    this.#grantedMs = world.clock.monotonicMs();
+    const { leaseId } = await client.grantLease(this.#leaseMs / 1000);
+    const value = Buffer.from(JSON.stringify({ v: 1, id: this.#id, address, lease: String(leaseId) }));
     const { hasSucceeded, revision } = await client.txn({
       conditions: [{ key, createRevision: 0 }],
-      operations: [{ put: key, value, leaseId: this.#leaseId }],
+      operations: [{ put: key, value, leaseId }],
     });
-    if (hasSucceeded) this.#createRevision = revision;
-    else void client.revokeLease(this.#leaseId).catch(() => undefined);
-    return hasSucceeded ? undefined : ((await this.holder()) ?? this.#try());
+    if (!hasSucceeded) {
+      void client.revokeLease(leaseId).catch(() => undefined);
+      return this.#try();
+    }
+    this.#createRevision = revision;
+    this.#leaseId = leaseId;
+    return undefined;
   }
 
   #keepAliveLater(delayMs: number): void {
@@ -144,7 +152,12 @@ export class EtcdLock {
   }
 
   /** The lease has ended while etcd or this process was away. If nobody came meanwhile, it goes on. */
-  async takeAgain(): Promise<void> {
+  takeAgain(): Promise<void> {
+    this.#taking ??= this.#takeAgain().finally(() => (this.#taking = undefined));
+    return this.#taking;
+  }
+
+  async #takeAgain(): Promise<void> {
     if (this.#isReleased) return;
     this.#confirmedMs = Number.NEGATIVE_INFINITY;
     const holder = await this.#try();
@@ -160,8 +173,9 @@ export class EtcdLock {
 
 function holderOf(key: string, value: Uint8Array): Holder {
   try {
-    const { v, id, address } = JSON.parse(Buffer.from(value).toString());
-    if (v === 1 && typeof id === 'string' && typeof address === 'string') return { id, address };
+    const { v, id, address, lease } = JSON.parse(Buffer.from(value).toString());
+    const isHolder = v === 1 && typeof id === 'string' && typeof address === 'string' && /^\d+$/.test(lease);
+    if (isHolder) return { id, address, lease };
   } catch {
     // Said below.
   }

@@ -42,8 +42,9 @@ function connect({ url, ca, certificate, key }: EndpointOptions): http2.ClientHt
     minVersion: 'TLSv1.2',
     settings: { initialWindowSize: windowBytes },
   });
-  // Each call on it fails with the same error; there may be none.
+  // Each call on it listens for the same error; there may be none, or very many.
   session.on('error', () => {});
+  session.setMaxListeners(0);
   session.on('connect', () => {
     if (session.destroyed) return;
     session.setLocalWindowSize(windowBytes);
