@@ -1,4 +1,5 @@
-// `npm run test:nodes [-- --short] [--conformance FILE [--times 3] [--out FOLDER]] [--keep] [--install]`: two real clusters with one node each, the chart
+// `npm run test:nodes [-- --short] [--conformance FILE [--times 3] [--out FOLDER]] [--init=FLAGS] [--set VALUE] [--keep] [--install]`: two
+// real clusters with one node each, the chart
 // installed in the order of the quick start, Pods, rollouts under load. Needs root and the programs of Kubernetes in
 // KUBEBUILDER_ASSETS; --install installs missing Debian packages. Ends with 1 if anything is not as promised.
 
@@ -26,6 +27,9 @@ const { values } = parseArgs({
     /** For the report on conformance. */
     out: { type: 'string' },
     install: { type: 'boolean', default: false },
+    /** Further flags of `portolan broker init`, and values of the chart: other policies than the defaults. */
+    init: { type: 'string', default: '' },
+    set: { type: 'string', multiple: true, default: [] },
     /** Leaves the folder with all logs. */
     keep: { type: 'boolean', default: false },
     /** Given to itself by its first process. */
@@ -71,7 +75,8 @@ async function outside(): Promise<number> {
 /** In namespaces of its own, which end with this process and take every other one with them. */
 async function inside({ folder, group, images }: Task): Promise<number> {
   const { conformance, short: isShort } = values;
-  const stage = new NodeStage({ folder, group, images, isShort, say: console.log });
+  const choice = { initFlags: values.init, sets: values.set };
+  const stage = new NodeStage({ folder, group, images, isShort, ...choice, say: console.log });
   const more = conformance === undefined ? [] : [conformanceOf(conformance)];
   for (const { name, run } of [...acts, ...more]) {
     const startMs = performance.now();
@@ -90,6 +95,10 @@ async function inside({ folder, group, images }: Task): Promise<number> {
 
 function conformanceOf(suite: string): Act {
   const { out, times } = values;
-  const options = { suite, suiteVersion: values['suite-version'], times: Number(times), policies: 'defaults' };
+  const options = { suite, suiteVersion: values['suite-version'], times: Number(times), policies: policies() };
   return conformanceAct(out === undefined ? options : { ...options, out });
+}
+
+function policies(): string {
+  return [values.init, ...values.set].filter(Boolean).join(', ') || 'defaults';
 }

@@ -46,10 +46,12 @@ async function typeQuickStart(stage: NodeStage): Promise<string> {
     folder: join(stage.folder, 'typed'),
     machines: [{ name: 'admin', within: ['env', `KUBECONFIG=${stage.kubeconfig}`] }],
     translate: (command) => {
+      if (command.startsWith('portolan broker init')) return `${command} ${stage.initFlags}`;
       if (!command.startsWith('portolan install')) return command;
-      if (!command.endsWith('west') || helm.path === undefined) return `${command} --wait`;
+      const sets = stage.sets.map((one) => ` --set ${one}`).join('');
+      if (!command.endsWith('west') || helm.path === undefined) return `${command}${sets} --wait`;
       const chart = `${process.cwd()}/deploy/chart -n portolan-system --create-namespace --kube-context west`;
-      return `${helm.path} install portolan ${chart} --set image=registry.example/portolan --wait`;
+      return `${helm.path} install portolan ${chart} --set image=registry.example/portolan${sets} --wait`;
     },
   });
   for (const step of stepsOf('kubernetes.md')) {

@@ -13,6 +13,10 @@ export interface StageOptions {
   /** The beginning of the names of its control groups. */
   readonly group: string;
   readonly isShort: boolean;
+  /** Further flags of `portolan broker init`; empty takes the quick start as it is. */
+  readonly initFlags: string;
+  /** Further values of the chart, `PATH=VALUE`. */
+  readonly sets: readonly string[];
   say(line: string): void;
 }
 
@@ -24,6 +28,8 @@ export const groupOf = (group: string, name: string): string => `${group}-${name
 export class NodeStage {
   readonly folder: string;
   readonly isShort: boolean;
+  readonly initFlags: string;
+  readonly sets: readonly string[];
   readonly say: (line: string) => void;
   readonly kubeconfig: string;
   readonly broker: ControlPlane;
@@ -32,9 +38,11 @@ export class NodeStage {
   readonly #images: readonly NodeImage[];
 
   /** In network, mount and process namespaces of one's own. */
-  constructor({ folder, images, group, isShort, say }: StageOptions) {
+  constructor({ folder, images, group, isShort, initFlags, sets, say }: StageOptions) {
     this.folder = folder;
     this.isShort = isShort;
+    this.initFlags = initFlags;
+    this.sets = sets;
     this.say = say;
     this.#images = images;
     this.kubeconfig = join(folder, 'kubeconfig');
