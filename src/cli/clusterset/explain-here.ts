@@ -1,15 +1,12 @@
 // A service as the asking cluster sees it: by which ways, with which shares, and who decides that.
 
 import type { ServiceExplanation } from '../../clusterset/explain/explain-service.ts';
-import { listAll } from '../../clusterset/explain/set-state.ts';
+import { listAll, listImportPolicies } from '../../clusterset/explain/set-state.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
-import {
-  type ChoiceSpec,
-  type ServiceImportPolicy,
-  serviceImportPolicyType,
-} from '../../clusterset/kinds/service-import-policy.ts';
+import type { ChoiceSpec } from '../../clusterset/kinds/service-import-policy.ts';
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import { reachCondition } from '../../clusterset/rules/networks/reach-condition.ts';
+import { sourceOfImport } from '../../clusterset/rules/routing/import-as.ts';
 import { precedenceOf } from '../../clusterset/rules/routing/precedence.ts';
 import {
   describeRouting,
@@ -19,16 +16,16 @@ import {
 } from '../../clusterset/rules/routing/routing.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { isForbidden, isNotFound } from '../../kube/objects/api-error.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import { keyOf } from '../../kube/objects/object.ts';
 
-type SeenFromHere = Pick<ServiceExplanation, 'reached' | 'routed' | 'precedence'>;
+type SeenFromHere = Pick<ServiceExplanation, 'reached' | 'routed' | 'precedence' | 'importedAs'>;
 
 /** As this cluster's agent wrote it on the import; nothing where all clusters are in one network and alike. */
 export async function seenFromHere(home: Client, key: string, setChoice: ChoiceSpec): Promise<SeenFromHere> {
   const service = parseServiceKey(key);
-  const object = await getOrUndefined<ServiceImport>(home, serviceImportType, service);
+  const object = (await listAll<ServiceImport>(home, serviceImportType)).find((one) => sourceOfImport(one) === key);
   const condition = conditionOf(object?.status?.conditions, reachCondition);
   const annotations = object?.metadata.annotations ?? {};
   const routing = readRouting(annotations[routingAnnotation] ?? '');
@@ -38,7 +35,7 @@ export async function seenFromHere(home: Client, key: string, setChoice: ChoiceS
   const namespace = await getOrUndefined<Namespace>(home, namespaceType, { name: service.namespace });
   const labels = namespace?.metadata.labels;
   const precedence = precedenceOf({
-    policies: await policiesOf(home),
+    policies: await listImportPolicies(home),
     subject: {
       namespace: { name: service.namespace, ...(labels ? { labels } : {}) },
       name: service.name,
@@ -51,15 +48,12 @@ export async function seenFromHere(home: Client, key: string, setChoice: ChoiceS
     ...(condition === undefined ? {} : { reached: condition.message }),
     ...(wishes === undefined ? {} : { routed: `${wishes} (${by})` }),
     ...(precedence.length === 0 ? {} : { precedence }),
+    ...(object === undefined || keyOf(object) === key ? {} : { importedAs: keyOf(object) }),
   };
 }
 
-/** None where the reader may not list them, or an older home does not serve them. */
-async function policiesOf(home: Client): Promise<ServiceImportPolicy[]> {
-  try {
-    return await listAll<ServiceImportPolicy>(home, serviceImportPolicyType);
-  } catch (error) {
-    if (isForbidden(error) || isNotFound(error)) return [];
-    throw error;
-  }
+/** The service that an import of this name is of: people ask for what they see in their cluster. */
+export async function serviceBehind(home: Client, key: string): Promise<string> {
+  const object = await getOrUndefined<ServiceImport>(home, serviceImportType, parseServiceKey(key));
+  return object === undefined ? key : sourceOfImport(object);
 }

@@ -13,7 +13,7 @@ import { didYouMean, findService, knownServices } from '../suggest.ts';
 import { formatOutput, formatTable, type OutputFormat, outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
-import { seenFromHere } from './explain-here.ts';
+import { seenFromHere, serviceBehind } from './explain-here.ts';
 import { explainAtHome, formatHomeExplanation, type HomeExplanation } from './explain-home.ts';
 
 interface ExplainFlags extends HomeFlags {
@@ -38,7 +38,7 @@ Examples:
     const format = parseOutput(flags.output);
     const explanation = await withHome(deps, flags, async ({ client: home, defaultNamespace }) => {
       const { namespace, name } = await findService(home, ref, defaultNamespace);
-      const key = `${namespace}/${name}`;
+      const key = await serviceBehind(home, `${namespace}/${name}`);
       const membership = await requireMembership(home);
       return consultBroker<ServiceExplanation | HomeExplanation>({
         world: deps.world,
@@ -82,6 +82,7 @@ function explanationText(explanation: ServiceExplanation): string[] {
   const { service, type, decider, why, fields, conflicts, ifLeft, ports } = explanation;
   const lines = [`${service}: ${type}, decided by cluster ${decider} (${why}); ports by ${ports}`, ''];
   lines.push(...clusterTable(explanation), '');
+  if (explanation.importedAs !== undefined) lines.push(`imported here as ${explanation.importedAs}`, '');
   if (explanation.reached !== undefined) lines.push(`reached from here: ${explanation.reached}`, '');
   if (explanation.routed !== undefined) lines.push(`new connections from here: ${explanation.routed}`, '');
   const { precedence = [] } = explanation;

@@ -12,6 +12,7 @@ import { clusterSetDnsName } from '../../clusterset/rules/clusterset-dns.ts';
 import type { LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
 import { type ClusterLocation, readLocality } from '../../clusterset/rules/locality.ts';
 import { isOffered } from '../../clusterset/rules/networks/remote-endpoint.ts';
+import { sourceOfImport } from '../../clusterset/rules/routing/import-as.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
@@ -52,7 +53,7 @@ export async function readHomeStatus({ home, membership, why, clock }: HomeStatu
     clusters: [...ids]
       .sort()
       .map((id) => clusterStatus(id, { imports, slices, memory: verdicts.get(id), place: places.get(id) })),
-    services: imports.map((one) => serviceStatus(one, exports.get(keyOf(one)))),
+    services: imports.map((one) => serviceStatus(one, exports.get(sourceOfImport(one)))),
     refused: [],
     stale: [],
     behind: [],
@@ -94,8 +95,10 @@ const noConflicts = 'NoConflicts';
 
 function serviceStatus(object: ServiceImport, serviceExport: ServiceExport | undefined): ServiceStatus {
   const conflict = conditionOf(serviceExport?.status?.conditions, 'Conflict');
+  const [service, key] = [sourceOfImport(object), keyOf(object)];
   return {
-    service: keyOf(object),
+    service,
+    ...(key === service ? {} : { importedAs: key }),
     type: object.spec.type,
     clusters: clustersOf(object),
     excluded: [],

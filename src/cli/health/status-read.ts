@@ -6,13 +6,21 @@ import { foresee } from '../../clusterset/explain/foresee.ts';
 import { olderMembers } from '../../clusterset/explain/older-members.ts';
 import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
 import { serviceStatus } from '../../clusterset/explain/service-status.ts';
-import { brokerFacts, byKey, listAll, type MemberState, readSetState } from '../../clusterset/explain/set-state.ts';
+import {
+  brokerFacts,
+  byKey,
+  listAll,
+  listImportPolicies,
+  type MemberState,
+  readSetState,
+} from '../../clusterset/explain/set-state.ts';
 import type { StalenessPolicy } from '../../clusterset/kinds/cluster-set.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import { judgeService } from '../../clusterset/rules/export-conditions.ts';
 import { whyNotTrusted } from '../../clusterset/rules/leases/lease-memory.ts';
+import { sourceOfImport } from '../../clusterset/rules/routing/import-as.ts';
 import type { SetPolicy } from '../../clusterset/rules/set-policy.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
@@ -37,7 +45,10 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
   const { home, membership } = request;
   const { clock } = deps.world;
   const state = await readSetState({ ...request, clock });
-  const imports = byKey(await listAll<ServiceImport>(home, serviceImportType));
+  const imports = new Map(
+    (await listAll<ServiceImport>(home, serviceImportType)).map((one) => [sourceOfImport(one), one]),
+  );
+  const policies = await listImportPolicies(home);
   const namespaces = await listAll<Namespace>(home, namespaceType);
   const exports = await listAll<ServiceExport>(home, serviceExportType);
   const names = new Set(namespaces.map(({ metadata }) => metadata.name));
@@ -49,7 +60,7 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
   const isUnread = (object: ServiceImport | undefined) =>
     object !== undefined && clustersOf(object).some((id) => unread.has(id));
   const services = foreseen.keys.map((key) =>
-    serviceStatus({ key, foreseen, imports, names, id: membership.clusterId, isUnread }),
+    serviceStatus({ key, foreseen, imports, policies, names, id: membership.clusterId, isUnread }),
   );
   const own = state.members.find(({ id }) => id === membership.clusterId)?.shards;
   const known = new Set(foreseen.keys);

@@ -165,9 +165,11 @@ function clusterRow(cluster: ClusterStatus, isOld: boolean): string[] {
   return [id, region || '-', zone || '-', leaseText(cluster, isOld), renewed, String(services), String(readyEndpoints)];
 }
 
-function serviceRow({ service, type, clusters, excluded, conflicts, import: state }: ServiceStatus): string[] {
+function serviceRow(status: ServiceStatus): string[] {
+  const { service, type, clusters, excluded, conflicts, importedAs, import: state } = status;
   const left = excluded.length === 0 ? '' : ` (not ${excluded.join(',')})`;
-  return [service, type, `${clusters.join(',') || '-'}${left}`, conflicts.join(',') || '-', state];
+  const imported = importedAs === undefined ? state : `${state}, as ${importedAs}`;
+  return [service, type, `${clusters.join(',') || '-'}${left}`, conflicts.join(',') || '-', imported];
 }
 
 const namesShownMax = 5;

@@ -19,14 +19,27 @@ export type ControllerName =
 
 export class ControllerQueues {
   readonly #running = new Map<ControllerName, Controller>();
+  readonly #expand = new Map<ControllerName, (key: string) => readonly string[]>();
 
   run(name: ControllerName, controller: Controller): void {
     this.#running.set(name, controller);
   }
 
+  /** Keys that are added for a key, itself included. */
+  expand(name: ControllerName, keysOf: (key: string) => readonly string[]): void {
+    this.#expand.set(name, keysOf);
+  }
+
   add(names: readonly ControllerName[], keys: Iterable<string>): void {
-    const queues = names.flatMap((name) => this.#running.get(name)?.queue ?? []);
-    if (queues.length > 0) for (const key of keys) for (const queue of queues) queue.add(key);
+    const running = names.flatMap((name) => {
+      const queue = this.#running.get(name)?.queue;
+      return queue === undefined ? [] : [{ queue, keysOf: this.#expand.get(name) }];
+    });
+    if (running.length === 0) return;
+    for (const key of keys)
+      for (const { queue, keysOf } of running)
+        if (keysOf === undefined) queue.add(key);
+        else for (const one of keysOf(key)) queue.add(one);
   }
 
   /** Resolves when nothing is left to do for that controller. */

@@ -26,6 +26,7 @@ import {
   importKey,
   importsByAddress,
   importsByReason,
+  importsBySource,
   legacyKey,
   localServiceKey,
   servicesByNamespace,
@@ -41,6 +42,7 @@ import type { TrafficShift } from '../kinds/traffic-shift.ts';
 import { policyLabel } from '../rules/agent-marks.ts';
 import { derivedFor } from '../rules/derived-service.ts';
 import { formatServiceKey, parseRecordName } from '../rules/names.ts';
+import { sourceOfImport } from '../rules/routing/import-as.ts';
 import { routedByAnnotation } from '../rules/routing/routing.ts';
 import type { ControllerName, ControllerQueues } from './controller-queues.ts';
 
@@ -90,7 +92,11 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
   const exporting = createExportController({ context, publications, turns });
   const conditions = createConditionsController({ context, publications, turns });
   const shifts = createShifts(context, trafficShifts, options.countsOf);
-  const routes = createRoutes(context, importPolicies, shifts);
+  const routes = createRoutes(context, importPolicies, shifts, {
+    again: (keys) => queues.add(['import'], keys),
+    statusAgain: (policy) => queues.add(['import-policy-status'], [policy]),
+  });
+  queues.expand('import', (key) => routes.names.namesOf(key));
   const importing = createImportController(context, options.allocator, routes);
   const policing = createPolicyController(context, policies);
   const placing = createPlacementController({ context, federated, problems: options.placementProblems });
@@ -104,19 +110,20 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
 
   run(
     'export',
-    [...exported, ownRecords, own(copies.imports), keyed(copies.slices, localServiceKey)],
+    [...exported, ownRecords, keyed(copies.imports, sourceOfImport), keyed(copies.slices, localServiceKey)],
     exporting.reconcile,
   );
   run('conditions', [...exported, merged], conditions.reconcile);
   run(
     'import',
     [
-      records,
+      { informer: records.informer, keysOf: (key) => routes.names.namesOf(key) },
       own(copies.imports),
+      { informer: copies.imports, keysOf: namesOfImport },
       { informer: copies.imports, keysOf: rivalKeys },
       keyed(copies.slices, importKey),
       keyed(copies.services, derivedFor),
-      namespaces((name) => memberServices.inNamespace(name)),
+      namespaces((name) => new Set([...memberServices.inNamespace(name), ...routes.names.wantingIn(name)])),
       { informer: withoutWaiting(importPolicies), keysOf: policyKeys },
       { informer: withoutWaiting(trafficShifts), keysOf: shiftKeys },
       { informer: copies.claims, keysOf: claimKeys },
@@ -187,6 +194,15 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
     const [by, before] = [next, previous].map((object) => object?.metadata.annotations?.[routedByAnnotation]);
     if (by !== before) return importPolicies.keys();
     return by === undefined ? [] : [by];
+  }
+
+  /** While an import moves, the service has two: the one that comes lets the other go. */
+  function namesOfImport(_key: string, next?: ServiceImport, previous?: ServiceImport): Iterable<string> {
+    const sources = new Set([next, previous].flatMap((object) => (object ? [sourceOfImport(object)] : [])));
+    return [...sources].flatMap((source) => [
+      source,
+      ...copies.imports.byIndex(importsBySource, source).map((object) => keyOf(object)),
+    ]);
   }
 
   /** Its status may hold another percent. */

@@ -12,7 +12,7 @@ import { conditionOf } from '../../kube/objects/conditions.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import type { AgentContext } from '../copies/context.ts';
-import { slicesByService } from '../copies/home-copies.ts';
+import { importOf, slicesByService } from '../copies/home-copies.ts';
 import type { Publications } from '../copies/publications.ts';
 import { endpointShardType } from '../kinds/endpoint-shard.ts';
 import type { ServiceExport } from '../kinds/service-export.ts';
@@ -151,7 +151,7 @@ export function createExportController({ context, publications, turns }: ExportC
       serviceExport: facts.serviceExport,
       readyCount: plan.readyCount,
       endpointShards: plan.slices.length,
-      clusterSetIps: copies.imports.get(key)?.spec.ips ?? [],
+      clusterSetIps: importOf(copies, key)?.spec.ips ?? [],
       namespace: membership.namespace,
       rules: context.ownAddresses().rules,
       localIps: localIpsOf(key, facts.service, plan),
@@ -164,7 +164,7 @@ export function createExportController({ context, publications, turns }: ExportC
   function localIpsOf(key: string, service: Service, plan: SlicePlan): string[] | undefined {
     const { endpoints } = context.policy();
     if (endpoints === 'ClusterIP' || context.routesServices() !== false) return undefined;
-    const imported = copies.imports.get(key);
+    const imported = importOf(copies, key);
     const isCarried = conditionOf(imported?.status?.conditions, 'Ready')?.status === 'True';
     return localAddresses({
       service,

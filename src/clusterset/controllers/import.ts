@@ -14,22 +14,23 @@ import { isTerminating } from '../../kube/objects/namespace.ts';
 import { apiVersionOf, type OwnerReference } from '../../kube/objects/object.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { slicesByImport } from '../copies/home-copies.ts';
-import { type CountedRecord, countedRecords } from '../copies/standings.ts';
+import type { CountedRecord } from '../copies/standings.ts';
 import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { derivedServiceName } from '../rules/derived-service.ts';
-import { mergeOutcome } from '../rules/merge/merge.ts';
 import type { Merge } from '../rules/merge/merged.ts';
 import { parseServiceKey, type ServiceKey } from '../rules/names.ts';
 import { hasOtherAddress } from '../rules/networks/other-address.ts';
 import { isOurImport, planImport } from '../rules/plan-import.ts';
 import { createImportedSlicePlanner, isOurSlice } from '../rules/plan-import-slices.ts';
 import { importableSinceAnnotations, readImportableSinceMs } from '../rules/propagation.ts';
+import { importedFromAnnotation } from '../rules/routing/import-as.ts';
 import { writeConflict } from './address-conflicts.ts';
 import { bringSlice } from './bring-slice.ts';
 import { dropDerived, holdDerived } from './derived-service.ts';
 import { type HeldAddresses, holdAddresses, importOwner } from './import-addresses.ts';
 import { writeImportStatus } from './import-status.ts';
+import type { ExportedService } from './policies/import-names.ts';
 import type { Routes } from './policies/routes.ts';
 import { observePropagation } from './propagation.ts';
 
@@ -58,11 +59,9 @@ export function createImportController(context: AgentContext, allocator: Allocat
     const present = copies.imports.get(key);
     // It may be made of a record of the older form that has not been listed yet.
     if (present !== undefined && !context.legacy.hasSynced) return { requeueAfterMs: unsyncedRetryMs };
-    const service = parseServiceKey(key);
-    const records = countedRecords(context, service, { onlyFor: membership.clusterId, withLegacy: true });
-    const merge = mergeOutcome({ shards: records.map(({ shard }) => shard), ports: context.policy().ports });
-    if (merge !== undefined && hasNamespace(service) && !routes.isRefused(service, merge))
-      return bring(key, { service, present, records, merge });
+    const local = parseServiceKey(key);
+    const exported = routes.names.serviceAt(key);
+    if (exported !== undefined && hasNamespace(local)) return bring(key, { ...exported, local, present });
     await remove(key, present);
     if (present !== undefined && !isOurImport(present)) await writeConflict(context, present);
     return undefined;
@@ -83,18 +82,18 @@ export function createImportController(context: AgentContext, allocator: Allocat
   async function bring(key: string, facts: Facts): Promise<WorkResult | undefined> {
     const source = facts.merge.type === 'Headless' ? 'none' : context.clusterSetIps();
     const held = await hold(source, facts);
-    const { service, merge } = facts;
-    const wanted = planImport({ service, merge, ips: held.ips, annotations: ownAnnotations(facts) });
+    const { service, local, merge } = facts;
+    const wanted = planImport({ service: local, merge, ips: held.ips, annotations: ownAnnotations(facts) });
     const waitMs = putBacks.waitMs(key, wanted);
     const written = await bringImport(key, { present: facts.present, wanted, mayWrite: waitMs === 0 }).catch(
       async (error: unknown) => {
         // The addresses of an import that this home refuses stay unused.
-        if (isInvalid(error) && facts.present === undefined) await allocator.release(importOwner(facts.service));
+        if (isInvalid(error) && facts.present === undefined) await allocator.release(importOwner(local));
         throw error;
       },
     );
-    await allocator.release(importOwner(facts.service), held.ips);
-    if (source !== 'derived') await dropDerived(context, facts.service);
+    await allocator.release(importOwner(local), held.ips);
+    if (source !== 'derived') await dropDerived(context, local);
     const isDerived = source === 'derived' && held.isDerived !== false && held.ips.length > 0;
     await bringSlices(key, { ...facts, isDerived }, written);
     propagation.imported(service, facts.records, facts.present);
@@ -123,9 +122,10 @@ export function createImportController(context: AgentContext, allocator: Allocat
   }
 
   function hold(source: ClusterSetIpPolicy, facts: Facts): Promise<HeldAddresses> {
-    if (source === 'derived') return holdDerived(context, facts);
+    const named = { ...facts, service: facts.local };
+    if (source === 'derived') return holdDerived(context, named);
     if (source === 'none') return Promise.resolve({ ips: [], unsupported: [], exhausted: [] });
-    return holdAddresses(context, allocator, facts);
+    return holdAddresses(context, allocator, named);
   }
 
   async function bringImport(key: string, { present, wanted, mayWrite }: ImportWrite): Promise<ServiceImport> {
@@ -135,15 +135,18 @@ export function createImportController(context: AgentContext, allocator: Allocat
       type: serviceImportType,
       present,
       change: replaceWith(wanted),
-      beforeUpdate: sayTakenOver,
+      beforeUpdate: (there) => sayTakenOver(there, wanted),
     });
     putBacks.wrote(key, wanted);
     return written;
   }
 
   /** Records an Event on an import that was made by hand or by another implementation: we manage it from now on. */
-  async function sayTakenOver(present: ServiceImport): Promise<void> {
+  async function sayTakenOver(present: ServiceImport, wanted: ServiceImport): Promise<void> {
     if (isOurImport(present)) return;
+    // Our copy was older than this import: a policy gives no name that somebody else has.
+    if (importedFromAnnotation in (wanted.metadata.annotations ?? {}))
+      throw new Error(`import ${present.metadata.namespace}/${present.metadata.name}: Portolan did not write it`);
     const message =
       'this import had another owner; the clusterset exports the service, so the agent now manages it, and deletes it after the last export';
     await context.events.record({ about: present, type: 'Warning', reason: 'ImportTakenOver', message });
@@ -166,9 +169,9 @@ export function createImportController(context: AgentContext, allocator: Allocat
     if (present !== undefined && wasInSync) inSync.set(present, wanted);
   }
 
-  function wantedSlices({ service, records, merge, isDerived }: Facts, written: ServiceImport): EndpointSlice[] {
+  function wantedSlices({ local, records, merge, isDerived }: Facts, written: ServiceImport): EndpointSlice[] {
     const owner = ownerReference(written);
-    const derivedService = isDerived ? derivedServiceName(service) : undefined;
+    const derivedService = isDerived ? derivedServiceName(local) : undefined;
     return records
       .filter(({ shard }) => servesSomething(merge, shard))
       .flatMap(({ cluster, record, standing, published }) => {
@@ -181,7 +184,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
           .filter(({ addressType }) => addressType !== 'FQDN')
           .map((slice) =>
             planSlice({
-              service,
+              service: local,
               cluster,
               published: slice,
               portNames,
@@ -212,11 +215,10 @@ interface ImportWrite {
   readonly mayWrite: boolean;
 }
 
-interface Facts {
-  readonly service: ServiceKey;
+interface Facts extends ExportedService {
+  /** Its name here. */
+  readonly local: ServiceKey;
   readonly present: ServiceImport | undefined;
-  readonly records: readonly CountedRecord[];
-  readonly merge: Merge;
   /** Whether the slices stand behind a derived Service too. */
   readonly isDerived?: boolean;
 }

@@ -23,6 +23,7 @@ import { type ServiceImport, serviceImportType } from '../kinds/service-import.t
 import { policyLabel } from '../rules/agent-marks.ts';
 import { legacyOrigin } from '../rules/legacy-import.ts';
 import { formatServiceKey } from '../rules/names.ts';
+import { sourceOfImport } from '../rules/routing/import-as.ts';
 import { routedByAnnotation } from '../rules/routing/routing.ts';
 
 export interface HomeCopies {
@@ -45,6 +46,9 @@ export const servicesByNamespace = 'namespace';
 
 /** Index of `imports`: the ServiceImportPolicy that they go by. */
 export const importsByPolicy = 'routed-by';
+
+/** Index of `imports`: the service of the clusterset that they are of. */
+export const importsBySource = 'source';
 
 /** Index of `exports`, and the label it reads: the policy that made them. */
 export const exportsByPolicy = 'policy';
@@ -92,6 +96,7 @@ export function createHomeCopies(options: {
         [importsByReason]: (object) => keysOf(conditionOf(object.status?.conditions, 'Ready')?.reason),
         [legacyImports]: (object) => keysOf(legacyKey(object)),
         [importsByAddress]: addressesOf,
+        [importsBySource]: (object) => [sourceOfImport(object)],
         [importsByPolicy]: (object) => keysOf(object.metadata.annotations?.[routedByAnnotation]),
       },
     }),
@@ -129,6 +134,11 @@ export function legacyKey(object: ServiceImport): string | undefined {
 export function addressesOf({ spec }: ServiceImport): string[] {
   const ips: readonly unknown[] = Array.isArray(spec?.ips) ? spec.ips : [];
   return [...new Set(ips.slice(0, 2).map((ip) => canonicalAddress(String(ip))))];
+}
+
+/** This cluster's import of a service of the clusterset, under whatever name. */
+export function importOf({ imports }: Pick<HomeCopies, 'imports'>, serviceKey: string): ServiceImport | undefined {
+  return imports.byIndex(importsBySource, serviceKey)[0];
 }
 
 export function importKey(slice: EndpointSlice): string | undefined {

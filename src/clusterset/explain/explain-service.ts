@@ -33,6 +33,8 @@ export interface ServiceExplanation extends MergeExplanation {
   readonly reached?: string;
   /** Which clusters new connections from the reader go to, if they are not all alike. */
   readonly routed?: string;
+  /** Its name in the reader's cluster, if that is another one. */
+  readonly importedAs?: string;
   /** Who has a say over that, in the order of precedence. */
   readonly precedence?: readonly string[];
   /** Whether calls into the reader's cluster are limited, and who is refused at this service there. */

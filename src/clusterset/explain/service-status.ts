@@ -1,8 +1,12 @@
 // A service as the exports of the members make it, and whether the import in one cluster is up to date. Pure.
 
 import { isSameJson } from '../../base/json.ts';
+import { keyOf } from '../../kube/objects/object.ts';
 import type { ServiceImport } from '../kinds/service-import.ts';
+import type { ServiceImportPolicy } from '../kinds/service-import-policy.ts';
 import { parseServiceKey } from '../rules/names.ts';
+import { planSpec } from '../rules/plan-import.ts';
+import { type ImportSubject, policyOfImport } from '../rules/routing/import-policies.ts';
 import type { Foreseen } from './foresee.ts';
 
 export interface ServiceStatus {
@@ -13,11 +17,14 @@ export interface ServiceStatus {
   readonly conflicts: readonly string[];
   /** Of the import in this cluster; undefined where there is none to read. */
   readonly addresses?: readonly string[];
+  /** Its name here, if a policy gives it another one. */
+  readonly importedAs?: string;
   readonly import:
     | 'in step'
     | 'behind'
     | 'no namespace'
     | 'not for this cluster'
+    | 'refused by policy'
     | 'as last known'
     | 'seen at the broker';
 }
@@ -38,25 +45,44 @@ interface ServiceRequest {
   readonly key: string;
   readonly id: string;
   readonly foreseen: Foreseen;
+  /** By the service of the clusterset that they are of. */
   readonly imports: ReadonlyMap<string, ServiceImport>;
+  /** Of this cluster. */
+  readonly policies?: readonly ServiceImportPolicy[];
   readonly names: ReadonlySet<string>;
   /** Whether it is made of what cannot be read now. */
   readonly isUnread: (object: ServiceImport | undefined) => boolean;
 }
 
-export function serviceStatus({ key, id, foreseen, imports, names, isUnread }: ServiceRequest): ServiceStatus {
-  return { ...mergedStatus(key, foreseen), addresses: imports.get(key)?.spec.ips ?? [], import: importState() };
+export function serviceStatus(request: ServiceRequest): ServiceStatus {
+  const { key, id, foreseen, imports, policies = [], names, isUnread } = request;
+  const found = imports.get(key);
+  return {
+    ...mergedStatus(key, foreseen),
+    addresses: found?.spec.ips ?? [],
+    ...(found === undefined || keyOf(found) === key ? {} : { importedAs: keyOf(found) }),
+    import: importState(),
+  };
 
   function importState(): ServiceStatus['import'] {
-    const wanted = foreseen.importSpec(id, key);
+    const merged = foreseen.merge(key, id);
+    const wanted = merged && planSpec(merged, []);
     const present = imports.get(key);
-    if (!names.has(parseServiceKey(key).namespace)) return 'no namespace';
+    const { namespace, name } = parseServiceKey(key);
+    if (present === undefined && isRefused(policies, { namespace: { name: namespace }, name, labels: {} }))
+      return 'refused by policy';
+    if (present === undefined && !names.has(namespace)) return 'no namespace';
     if (isUnread(present)) return 'as last known';
     if (wanted === undefined) return present === undefined ? 'not for this cluster' : 'behind';
     if (present === undefined) return 'behind';
     const { ips: _ips, ...spec } = present.spec;
     const clusters = (present.status?.clusters ?? []).map(({ cluster }) => cluster);
-    const isSame = isSameJson(spec, wanted) && isSameJson(clusters, foreseen.merge(key, id)?.clusters);
+    const isSame = isSameJson(spec, wanted) && isSameJson(clusters, merged?.clusters);
     return isSame ? 'in step' : 'behind';
   }
+}
+
+/** By names alone: labels of a service that is not imported are not read here. */
+function isRefused(policies: readonly ServiceImportPolicy[], subject: ImportSubject): boolean {
+  return policyOfImport(policies, subject)?.spec?.accept === false;
 }

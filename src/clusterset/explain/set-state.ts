@@ -5,7 +5,7 @@ import { errorText } from '../../base/log.ts';
 import type { Clock } from '../../base/world.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { ApiError } from '../../kube/objects/api-error.ts';
+import { ApiError, isForbidden, isNotFound } from '../../kube/objects/api-error.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
@@ -17,6 +17,7 @@ import { type Service, serviceType } from '../../kube/objects/service.ts';
 import type { ClusterSet } from '../kinds/cluster-set.ts';
 import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { type ServiceImportPolicy, serviceImportPolicyType } from '../kinds/service-import-policy.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
 import { brokerNoteKey, type MembershipRecord, verdictsName } from '../membership/membership.ts';
 import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
@@ -237,6 +238,16 @@ export async function listAll<T extends KubernetesObject>(
   const all: T[] = [];
   for await (const page of client.listPaged<T>(type, selection)) all.push(...page.items);
   return all;
+}
+
+/** None where the reader may not list them, or an older home does not serve them. */
+export async function listImportPolicies(home: Client): Promise<ServiceImportPolicy[]> {
+  try {
+    return await listAll<ServiceImportPolicy>(home, serviceImportPolicyType);
+  } catch (error) {
+    if (isForbidden(error) || isNotFound(error)) return [];
+    throw error;
+  }
 }
 
 export function byKey<T extends KubernetesObject>(objects: readonly T[]): Map<string, T> {

@@ -27,6 +27,8 @@ export interface ServiceImportPolicySpec extends ChoiceSpec {
   importSelector?: LabelSelector;
   /** Not imported here if false. */
   accept?: boolean;
+  /** `NAME`, `NAMESPACE/NAME`, or `NAMESPACE/*` for the same name in another namespace. */
+  importAs?: string;
 }
 
 /** The wishes themselves, which a ClusterSet may have too, for imports that no policy selects. */

@@ -4,7 +4,8 @@
 import type { Clock } from '../../base/world.ts';
 import { foresee } from '../../clusterset/explain/foresee.ts';
 import { serviceStatus } from '../../clusterset/explain/service-status.ts';
-import { brokerFacts, byKey, type SetState } from '../../clusterset/explain/set-state.ts';
+import { brokerFacts, type SetState } from '../../clusterset/explain/set-state.ts';
+import { sourceOfImport } from '../../clusterset/rules/routing/import-as.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
 import { idOf, type Landscape, setStateOf } from './landscape.ts';
 
@@ -44,7 +45,7 @@ function behindIn({ member, clusterId }: HomeWatch, state: SetState): string[] {
   const names = new Set(member.namespaces.values().map(({ metadata }) => metadata.name));
   const facts = brokerFacts(state).map((one) => (one.id === clusterId ? { ...one, namespaces: names } : one));
   const foreseen = foresee(facts, state.policy);
-  const imports = byKey(member.imports.values());
+  const imports = new Map(Array.from(member.imports.values(), (one) => [sourceOfImport(one), one]));
   const isUnread = () => false;
   return foreseen.keys.filter(
     (key) => serviceStatus({ key, foreseen, imports, names, id: clusterId, isUnread }).import === 'behind',

@@ -151,7 +151,7 @@ test.each([
   [
     'ServiceImportPolicy',
     {
-      spec: {},
+      spec: { importAs: 'bank/pay' },
       status: {
         imports: 3,
         conditions: [
@@ -161,7 +161,7 @@ test.each([
       },
     },
     ['checkout', 3, 'True', 'False', '3m'],
-    [null, 'cluster north is no member'],
+    ['bank/pay', null, 'cluster north is no member'],
   ],
   [
     'ServiceShard',

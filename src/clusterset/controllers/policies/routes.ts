@@ -4,20 +4,21 @@
 import { isSameJson } from '../../../base/json.ts';
 import type { WorkResult } from '../../../base/queue.ts';
 import type { Informer } from '../../../kube/controller/informer.ts';
-import { formatTime, type WantedCondition, withConditions } from '../../../kube/objects/conditions.ts';
+import { conditionOf, formatTime, type WantedCondition, withConditions } from '../../../kube/objects/conditions.ts';
 import type { AgentContext } from '../../copies/context.ts';
 import { importsByPolicy } from '../../copies/home-copies.ts';
 import type { CountedRecord } from '../../copies/standings.ts';
 import type { ServiceImport } from '../../kinds/service-import.ts';
 import { type ServiceImportPolicy, serviceImportPolicyType } from '../../kinds/service-import-policy.ts';
 import type { Merge } from '../../rules/merge/merged.ts';
-import { parseServiceKey, type ServiceKey } from '../../rules/names.ts';
+import { formatServiceKey, parseServiceKey, type ServiceKey } from '../../rules/names.ts';
 import { isOurImport } from '../../rules/plan-import.ts';
+import { importedFromAnnotation, sourceOfImport } from '../../rules/routing/import-as.ts';
 import {
-  choiceProblem,
   type Exporter,
   type ImportSubject,
   policyOfImport,
+  policyProblem,
   routingOf,
   selectsImport,
 } from '../../rules/routing/import-policies.ts';
@@ -29,18 +30,27 @@ import {
   routingAnnotation,
 } from '../../rules/routing/routing.ts';
 import { overlaidBy } from '../../rules/routing/shifts.ts';
+import { ImportNames } from './import-names.ts';
 import type { Shifts } from './shifts.ts';
 
 interface RoutedService {
+  /** Its name in the clusterset. */
   readonly service: ServiceKey;
+  /** Its name here. */
+  readonly local: ServiceKey;
   readonly merge: Merge;
   readonly records: readonly CountedRecord[];
   readonly present: ServiceImport | undefined;
 }
 
+/** What other parts do when names of imports change. */
+export interface RoutesOptions {
+  readonly again: (importKeys: readonly string[]) => void;
+  readonly statusAgain: (policy: string) => void;
+}
+
 export interface Routes {
-  /** Whether a policy of this cluster wants the service not to be imported. */
-  isRefused(service: ServiceKey, merge: Merge): boolean;
+  readonly names: ImportNames;
   annotationsOf(routed: RoutedService): Record<string, string>;
   /** Reconciles a policy's status. */
   reconcileStatus(name: string): Promise<WorkResult | undefined>;
@@ -50,6 +60,7 @@ export function createRoutes(
   context: AgentContext,
   policies: Informer<ServiceImportPolicy>,
   shifts: Pick<Shifts, 'of'>,
+  { again, statusAgain }: RoutesOptions,
 ): Routes {
   const { copies, home } = context;
   const writtenMs = new Map<string, number>();
@@ -63,10 +74,11 @@ export function createRoutes(
   });
   let overlaps: { readonly atMs: number; readonly byPolicy: ReadonlyMap<string, string> } | undefined;
 
-  function isRefused(service: ServiceKey, merge: Merge): boolean {
-    const spec = policyOf(service, merge.labels)?.spec;
-    return spec?.accept === false && choiceProblem(spec) === undefined;
-  }
+  const names = new ImportNames(context, {
+    policyOf: ({ service, merge }) => (policies.hasSynced ? policyOf(service, merge.labels) : 'unknown'),
+    again,
+    onRefusal: statusAgain,
+  });
 
   function policyOf(service: ServiceKey, labels: Readonly<Record<string, string>>): ServiceImportPolicy | undefined {
     return policyOfImport(policies.values(), subjectOf(service, labels));
@@ -77,15 +89,15 @@ export function createRoutes(
     return { namespace: { name: namespace, ...(found ? { labels: found } : {}) }, name, labels };
   }
 
-  function annotationsOf({ service, merge, records, present }: RoutedService): Record<string, string> {
+  function annotationsOf({ service, local, merge, records, present }: RoutedService): Record<string, string> {
     const policy = policyOf(service, merge.labels);
     const choice = policy?.spec ?? context.policy().choice;
     const kept = keptAnnotations(present);
     const before = readRouting(kept[routingAnnotation] ?? '');
     // A wish that makes no sense, or cannot be read, changes nothing: what held before goes on.
-    const isKept = !policies.hasSynced || choiceProblem(choice) !== undefined;
+    const isKept = !policies.hasSynced || policyProblem(choice) !== undefined;
     const { shift: _shift, ...plain } = isKept ? before : routingOf(choice, records.map(exporterOf));
-    const shift = shifts.of(service);
+    const shift = shifts.of(local);
     const routing =
       shift !== 'unknown'
         ? overlaidBy(plain, shift)
@@ -94,6 +106,7 @@ export function createRoutes(
     return {
       ...(isNoRouting(routing) ? {} : { [routingAnnotation]: formatRouting(routing) }),
       ...(by === undefined ? {} : { [routedByAnnotation]: by }),
+      ...(isSameService(service, local) ? {} : { [importedFromAnnotation]: formatServiceKey(service) }),
     };
   }
 
@@ -130,7 +143,7 @@ export function createRoutes(
   }
 
   function conditionsOf(policy: ServiceImportPolicy): WantedCondition[] {
-    const problem = choiceProblem(policy.spec ?? {});
+    const problem = policyProblem(policy.spec ?? {});
     const accepted: WantedCondition =
       problem === undefined
         ? { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'imports go by it' }
@@ -140,7 +153,25 @@ export function createRoutes(
       unknown.length === 0
         ? { type: 'Resolved', status: 'True', reason: 'Resolved', message: 'every cluster it names is a member' }
         : { type: 'Resolved', status: 'False', reason: 'UnknownCluster', message: `no member: ${unknown.join(', ')}` };
-    return [accepted, resolved, overlapCondition(policy)];
+    return [accepted, resolved, overlapCondition(policy), ...namedConditions(policy)];
+  }
+
+  /** Only of those that give names, or did. */
+  function namedConditions({ metadata, spec, status }: ServiceImportPolicy): WantedCondition[] {
+    const hadOne = conditionOf(status?.conditions, 'Named') !== undefined;
+    if (spec?.importAs === undefined && !hadOne) return [];
+    const refusals = names.refusals(metadata.name);
+    const more = refusals.length > namesShownMax ? [`and ${refusals.length - namesShownMax} more`] : [];
+    return [
+      refusals.length === 0
+        ? { type: 'Named', status: 'True', reason: 'Named', message: 'all imports have the names that it gives' }
+        : {
+            type: 'Named',
+            status: 'False',
+            reason: 'NameTaken',
+            message: [...refusals.sort().slice(0, namesShownMax), ...more].join('; '),
+          },
+    ];
   }
 
   function unknownClusters(policy: ServiceImportPolicy): string[] {
@@ -168,7 +199,7 @@ export function createRoutes(
     for (const { metadata } of all.length > 1 ? copies.imports.values() : []) {
       const by = routedBy({ metadata });
       if (by === undefined) continue;
-      const service = parseServiceKey(`${metadata.namespace}/${metadata.name}`);
+      const service = parseServiceKey(sourceOfImport({ metadata }));
       const subject = subjectOf(service, metadata.labels ?? {});
       for (const policy of all) {
         const { name } = policy.metadata;
@@ -181,7 +212,11 @@ export function createRoutes(
     return byPolicy;
   }
 
-  return { isRefused, annotationsOf, reconcileStatus };
+  return { names, annotationsOf, reconcileStatus };
+}
+
+function isSameService(one: ServiceKey, other: ServiceKey): boolean {
+  return one.namespace === other.namespace && one.name === other.name;
 }
 
 function routedBy(object: Pick<ServiceImport, 'metadata'> | undefined): string | undefined {

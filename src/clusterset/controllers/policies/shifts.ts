@@ -16,7 +16,8 @@ import type { ProxyCounts } from '../../copies/carriers.ts';
 import type { AgentContext } from '../../copies/context.ts';
 import { countedRecords } from '../../copies/standings.ts';
 import { type TrafficShift, type TrafficShiftStatus, trafficShiftType } from '../../kinds/traffic-shift.ts';
-import { formatServiceKey, type ServiceKey } from '../../rules/names.ts';
+import { formatServiceKey, parseServiceKey, type ServiceKey } from '../../rules/names.ts';
+import { sourceOfImport } from '../../rules/routing/import-as.ts';
 import { readRouting, routedByAnnotation, routingAnnotation } from '../../rules/routing/routing.ts';
 import { hasEnded, type ShiftOutcome, type ShiftState, type Sight, stepShift } from '../../rules/routing/shift-step.ts';
 import { decidingShift, hasBegun, planOf, shiftProblem, stateOf } from '../../rules/routing/shifts.ts';
@@ -136,7 +137,8 @@ export function createShifts(
     const service = { namespace: metadata.namespace!, name };
     const present = context.copies.imports.get(formatServiceKey(service));
     if (present === undefined) return { reason: 'NoImport', message: `this cluster does not import ${name}` };
-    const records = countedRecords(context, service, { onlyFor: context.membership.clusterId, withLegacy: true });
+    const source = parseServiceKey(sourceOfImport(present));
+    const records = countedRecords(context, source, { onlyFor: context.membership.clusterId, withLegacy: true });
     const missing = [from, to].filter((id) => !records.some(({ cluster }) => cluster === id));
     if (missing.length > 0)
       return { reason: 'NotExported', message: `${missing.join(' and ')} does not export ${name} to this cluster` };

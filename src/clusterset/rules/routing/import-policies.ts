@@ -4,8 +4,14 @@
 import { compareText } from '../../../base/compare-text.ts';
 import { type LabelSelector, selectsLabels } from '../../../kube/objects/label-selector.ts';
 import type { Cluster } from '../../kinds/cluster.ts';
-import type { ChoiceSpec, ClusterMatch, ServiceImportPolicy } from '../../kinds/service-import-policy.ts';
+import type {
+  ChoiceSpec,
+  ClusterMatch,
+  ServiceImportPolicy,
+  ServiceImportPolicySpec,
+} from '../../kinds/service-import-policy.ts';
 import { readProperties } from './cluster-properties.ts';
+import { importAsProblem } from './import-as.ts';
 import type { Routing } from './routing.ts';
 
 export interface ImportSubject {
@@ -54,6 +60,10 @@ export function choiceProblem({ clusters, exclude, spillover, reach }: ChoiceSpe
   if (spillover?.minReady !== undefined && spillover.minReady !== null && readMinReady(spillover) === undefined)
     return `spillover.minReady: ${JSON.stringify(spillover.minReady).slice(0, 40)} is neither a number from 1 to ${minReadyMax} nor a percentage such as 50%`;
   return undefined;
+}
+
+export function policyProblem(spec: ServiceImportPolicySpec): string | undefined {
+  return choiceProblem(spec) ?? importAsProblem(spec.importAs);
 }
 
 /** Lists that are there and empty name nobody: a template that was filled with nothing is no wish for everybody. */

@@ -2,7 +2,7 @@
 
 import { compareText } from '../../../base/compare-text.ts';
 import type { ServiceImportPolicy } from '../../kinds/service-import-policy.ts';
-import { choiceProblem, type ImportSubject, selectsImport } from './import-policies.ts';
+import { type ImportSubject, policyProblem, selectsImport } from './import-policies.ts';
 import { isNoRouting, type Routing } from './routing.ts';
 
 interface PrecedenceFacts {
@@ -39,7 +39,7 @@ export function precedenceOf({ policies, subject, hasSetChoice, routing }: Prece
 }
 
 function decision({ metadata: { name }, spec }: ServiceImportPolicy): string {
-  const problem = choiceProblem(spec ?? {});
+  const problem = policyProblem(spec ?? {});
   return problem === undefined
     ? `ServiceImportPolicy ${name} decides: the first by name that selects it`
     : `ServiceImportPolicy ${name} would decide, and makes no sense (${problem}): what held before goes on`;

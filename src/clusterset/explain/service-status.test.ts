@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import type { ServiceImport } from '../kinds/service-import.ts';
+import type { ServiceImportPolicy } from '../kinds/service-import-policy.ts';
+import type { MergeWithConflicts } from '../rules/merge/merge.ts';
+import { planSpec } from '../rules/plan-import.ts';
+import type { Foreseen } from './foresee.ts';
+import { serviceStatus } from './service-status.ts';
+
+const merge = {
+  type: 'ClusterSetIP',
+  clusters: ['east'],
+  excluded: [],
+  conflicts: [],
+  ports: [],
+  ipFamilies: ['IPv4'],
+} as unknown as MergeWithConflicts;
+const foreseen = { merge: () => merge } as unknown as Foreseen;
+const at = (namespace: string, name: string): ServiceImport => ({
+  apiVersion: 'multicluster.x-k8s.io/v1beta1',
+  kind: 'ServiceImport',
+  metadata: { namespace, name },
+  spec: { ...planSpec(merge, []), ips: ['243.0.0.7'] },
+  status: { clusters: [{ cluster: 'east' }] },
+});
+const request = {
+  key: 'shop/checkout',
+  id: 'west',
+  foreseen,
+  names: new Set(['shop', 'bank']),
+  isUnread: () => false,
+};
+const refusing = { metadata: { name: 'no' }, spec: { namespaces: ['shop'], accept: false } } as ServiceImportPolicy;
+
+describe('service status', () => {
+  test('imported under another name -> in step, and the name is shown', () => {
+    const imports = new Map([['shop/checkout', at('bank', 'pay')]]);
+    expect(serviceStatus({ ...request, imports })).toMatchObject({
+      import: 'in step',
+      importedAs: 'bank/pay',
+      addresses: ['243.0.0.7'],
+    });
+  });
+
+  test('under its own name -> no other name is shown', () => {
+    const imports = new Map([['shop/checkout', at('shop', 'checkout')]]);
+    expect(serviceStatus({ ...request, imports }).importedAs).toBeUndefined();
+  });
+
+  test('a policy does not accept it -> refused by policy, not behind', () => {
+    expect(serviceStatus({ ...request, imports: new Map(), policies: [refusing] }).import).toBe('refused by policy');
+    expect(serviceStatus({ ...request, imports: new Map(), policies: [] }).import).toBe('behind');
+  });
+});
