@@ -107,6 +107,7 @@ const mayImport: Record<string, readonly string[]> = {
 const orders: Record<string, readonly (readonly string[])[]> = {
   home: [
     ['store', 'schema'],
+    ['cel'],
     ['model'],
     ['messages'],
     ['encoding'],

@@ -5,6 +5,7 @@ import { isSameJson } from '../../base/json.ts';
 import type { Pieces } from '../../base/turns.ts';
 import { checkOneOf, checkRequiredText, checkUnique } from '../../kube/objects/checks.ts';
 import { type FieldError, forbidden, invalid, required, tooMany } from '../../kube/objects/field-error.ts';
+import { compileRules } from '../cel/rules.ts';
 import type { Schema } from '../schema/schema.ts';
 import { validateStructural } from '../schema/structural.ts';
 import { columnTypes } from './columns.ts';
@@ -47,7 +48,10 @@ export function* validateVersion(
 function* checkSchema(schema: Schema | undefined, previous: Schema | undefined, field: string): Pieces<FieldError[]> {
   if (schema === undefined) return [required(field, 'schemas are required')];
   if (previous !== undefined && isSameJson(schema, previous)) return [];
-  return yield* validateStructural(schema, field);
+  const errors = yield* validateStructural(schema, field);
+  if (errors.length > 0) return errors;
+  const rules = yield* compileRules(schema);
+  return rules.errors.map((error) => ({ ...error, field: field + error.field }));
 }
 
 function checkScale(scale: DefinitionScale, path: string, errors: FieldError[]): void {

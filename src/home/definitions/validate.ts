@@ -5,7 +5,7 @@ import { isDns1035Label, isDnsSubdomain, type TextRule } from '../../base/dns/la
 import type { Pieces } from '../../base/turns.ts';
 import { checkOneOf, checkRequiredText, checkText, checkUnchanged } from '../../kube/objects/checks.ts';
 import { type FieldError, invalid, required } from '../../kube/objects/field-error.ts';
-import type { Schema } from '../schema/schema.ts';
+import { ruleSetOf } from '../cel/rules.ts';
 import { shown } from '../schema/walk.ts';
 import { isEstablished } from './accept.ts';
 import type { CustomResourceDefinition, DefinitionNames, DefinitionSpec } from './definition.ts';
@@ -124,24 +124,11 @@ export function definitionWarnings(definition: CustomResourceDefinition): string
   return definition.spec.versions.flatMap((version, index) => {
     const path = `spec.versions[${index}]`;
     const schema = version.schema?.openAPIV3Schema;
-    const withRules = schema === undefined ? [] : pathsWithRules(schema, `${path}.schema.openAPIV3Schema`);
-    const warnings: string[] = [];
-    if (withRules.length > 0) {
-      warnings.push(`x-kubernetes-validations are stored but not enforced by this server: ${shortList(withRules)}`);
-    }
-    return warnings;
+    const unknown = schema === undefined ? [] : ruleSetOf(schema).unknown;
+    if (unknown.length === 0) return [];
+    const places = unknown.map(({ path: at, name }) => `${name} in ${path}.schema.openAPIV3Schema${at}`);
+    return [`x-kubernetes-validations are stored but not enforced by this server: ${shortList(places)}`];
   });
-}
-
-function pathsWithRules(schema: Schema, path: string, found: string[] = []): readonly string[] {
-  const { properties, items, additionalProperties } = schema;
-  if ((schema['x-kubernetes-validations'] ?? []).length > 0) found.push(path);
-  for (const name in properties) pathsWithRules(properties[name]!, `${path}.properties[${name}]`, found);
-  if (items !== undefined) pathsWithRules(items, `${path}.items`, found);
-  if (typeof additionalProperties === 'object') {
-    pathsWithRules(additionalProperties, `${path}.additionalProperties`, found);
-  }
-  return found;
 }
 
 function shortList(paths: readonly string[]): string {

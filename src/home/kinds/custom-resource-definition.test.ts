@@ -200,16 +200,16 @@ test('definition: a version that objects are stored in is removed -> refused', (
   ]);
 });
 
-test('definition: CEL rules -> warnings that say where', () => {
+test('definition: CEL rules with what is not here -> warnings that say where', () => {
   const version = exampleVersion();
   version.schema = {
     openAPIV3Schema: {
       type: 'object',
-      properties: { spec: { type: 'object', 'x-kubernetes-validations': [{ rule: 'true' }] } },
+      properties: { spec: { type: 'string', 'x-kubernetes-validations': [{ rule: 'isIP(self)' }] } },
     },
   };
   expect(warnings!(asObject(exampleDefinition({ versions: [version] })))).toEqual([
-    'x-kubernetes-validations are stored but not enforced by this server: spec.versions[0].schema.openAPIV3Schema.properties[spec]',
+    'x-kubernetes-validations are stored but not enforced by this server: isIP() in spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule',
   ]);
   expect(warnings!(asObject(exampleDefinition()))).toEqual([]);
 });

@@ -3,6 +3,7 @@
 import { inSteps } from '../../base/turns.ts';
 import type { FieldError } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
+import { evaluateRules } from '../cel/evaluate.ts';
 import type { Place } from '../model/call.ts';
 import type { Served } from '../model/registry.ts';
 import { invalidObject } from '../model/status.ts';
@@ -10,7 +11,7 @@ import { badRequest } from '../model/status-errors.ts';
 import type { Step } from '../model/steps.ts';
 import { type CompiledSchema, compileSchema } from '../schema/compile.ts';
 import { applySchemaDefaults } from '../schema/defaults.ts';
-import type { Schema } from '../schema/schema.ts';
+import type { JsonValue, Schema } from '../schema/schema.ts';
 import { validateSchema } from '../schema/validate.ts';
 import { validateMetadata, validateMetadataCounts, validateMetadataUpdate } from './metadata.ts';
 
@@ -42,7 +43,17 @@ export async function validateObject(served: Served, { object, before, step }: V
     const ofKind = pieces === undefined ? behaviour.validate?.(object, before) : await inSteps(pieces, step);
     if (ofKind !== undefined && ofKind.length > 0) errors.push(...withoutFieldsOf(ofSchema, ofKind));
   }
+  // Rules of definitions; those of built-in kinds are code.
+  if (served.version.protobufMessage === undefined && !errors.some(isBlocking)) {
+    const previous = before as unknown as JsonValue | undefined;
+    errors.push(...evaluateRules(served.version.schema, object as unknown as JsonValue, previous));
+  }
   if (errors.length > 0) throw invalidObject(subjectOf(served, object), errors);
+}
+
+/** Rules may rely on what the schema bounds. */
+function isBlocking({ reason }: FieldError): boolean {
+  return ['FieldValueTypeInvalid', 'FieldValueRequired', 'FieldValueTooLong', 'FieldValueTooMany'].includes(reason);
 }
 
 /** One error for each field: of its type before its value. */
