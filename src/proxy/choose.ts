@@ -4,6 +4,7 @@
 import { formatAddress } from '../base/net/ip.ts';
 import type { NamedSlice, OwnerFacts } from '../catalog/facts/facts.ts';
 import type { PortFacts } from '../catalog/facts/ports.ts';
+import type { Answering, LeftEndpoint } from '../catalog/routing/answering.ts';
 import { choose as chooseEndpoints } from '../catalog/routing/choose.ts';
 import type { Place } from '../catalog/routing/locality.ts';
 import type { Chosen } from '../catalog/routing/reachable.ts';
@@ -28,6 +29,10 @@ export interface PortChoice {
   readonly backends: readonly Backend[];
   /** The same with their shares, if these are not all alike. */
   readonly lots?: readonly Lot<Backend>[];
+  /** Ready endpoints that get no connections now: nearer or preferred ones are used. Absent if there are none. */
+  readonly later?: readonly (readonly Backend[])[];
+  /** Ready endpoints that do not answer from this node. Absent if there are none. */
+  readonly left?: readonly LeftEndpoint<Target>[];
   /** 0 without session affinity. */
   readonly affinitySeconds: number;
 }
@@ -63,12 +68,15 @@ export interface ServedImport {
   readonly addressProblem: (address: string) => string | undefined;
   /** The way to other networks; absent while it has not been looked at. */
   readonly nearSide?: NearSideView;
+  /** What this node has seen of endpoints by TCP; absent while nobody looks. */
+  readonly answering?: Answering<Target>;
 }
 
 /** A service of two families has two addresses. */
 const addressesMax = 2;
 
-export function choose({ owner, slices, addressProblem, nearSide }: ServedImport, view: View): Choice {
+export function choose(served: ServedImport, view: View): Choice {
+  const { owner, slices, addressProblem, nearSide } = served;
   const problems = new Set(owner.traffic?.problems);
   const ports: PortChoice[] = [];
   const affinitySeconds = owner.traffic?.affinitySeconds ?? 0;
@@ -81,7 +89,11 @@ export function choose({ owner, slices, addressProblem, nearSide }: ServedImport
     }
     const family = familyOf(address);
     for (const port of firstOfEach(owner.ports)) {
-      const chosen = backendsOf({ owner, port, slices, family, view, nearSide, problems });
+      const chosen = backendsOf({
+        ...{ owner, port, slices, family, view, nearSide, problems },
+        // Only TCP is judged.
+        answering: port.protocol === 'TCP' ? served.answering : undefined,
+      });
       ports.push({ ip, family, protocol: port.protocol, port: port.port, ...chosen, affinitySeconds });
     }
   }
@@ -106,11 +118,12 @@ interface PortRequest {
   readonly family: Family;
   readonly view: View;
   readonly nearSide: NearSideView | undefined;
+  readonly answering: Answering<Target> | undefined;
   readonly problems: Set<string>;
 }
 
-function backendsOf(request: PortRequest): Pick<PortChoice, 'backends' | 'lots'> {
-  const { owner, port, slices, family, view, problems } = request;
+function backendsOf(request: PortRequest): Pick<PortChoice, 'backends' | 'lots' | 'later' | 'left'> {
+  const { owner, port, slices, family, view, problems, answering } = request;
   const isUsable = (address: string, cluster: string): boolean => {
     const refusal = view.refusal(address, cluster);
     if (refusal !== undefined) problems.add(refusal);
@@ -122,14 +135,18 @@ function backendsOf(request: PortRequest): Pick<PortChoice, 'backends' | 'lots'>
   const routing = readRouting(owner.routing);
   const unready = needsUnready(routing) ? targetsOf({ port, slices, family, areReady: false }) : [];
   const gatewayProblem = (cluster: string) => problemOfGateways(cluster, request);
-  const chooser = { from, locality, networks, gatewayProblem, trafficDistribution, routing };
+  const chooser = { from, locality, networks, gatewayProblem, trafficDistribution, routing, answering };
   const choice = chooseEndpoints(backends, chooser, unready);
   for (const { cluster, count, why } of choice.leftOut)
     problems.add(`${count} endpoints of cluster ${cluster} are not reached: ${why}`);
   const lots = choice.lots.map(({ share, endpoints }) => ({ share, endpoints: dialled(endpoints, request) }));
+  const unused = {
+    ...(choice.later.length === 0 ? {} : { later: choice.later }),
+    ...(choice.left.length === 0 ? {} : { left: choice.left }),
+  };
   return lots.length > 1
-    ? { backends: lots.flatMap(({ endpoints }) => endpoints), lots }
-    : { backends: lots[0]?.endpoints ?? [] };
+    ? { backends: lots.flatMap(({ endpoints }) => endpoints), lots, ...unused }
+    : { backends: lots[0]?.endpoints ?? [], ...unused };
 }
 
 function problemOfGateways(cluster: string, { port, family, view, nearSide }: PortRequest): string | undefined {

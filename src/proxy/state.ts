@@ -5,6 +5,8 @@ import { formatAddress } from '../base/net/ip.ts';
 import { ServedAddresses } from '../catalog/claims/served-addresses.ts';
 import { FactBook } from '../catalog/facts/fact-book.ts';
 import type { NamedSlice } from '../catalog/facts/facts.ts';
+import type { Answering } from '../catalog/routing/answering.ts';
+import type { Target } from '../catalog/routing/targets.ts';
 import { readRouting } from '../clusterset/rules/routing/routing.ts';
 import { type Choice, choose, type View } from './choose.ts';
 import type { NearSideView } from './near-side.ts';
@@ -12,6 +14,8 @@ import type { NearSideView } from './near-side.ts';
 const noChoice: Choice = { ports: [], problems: [] };
 /** Times at which facts were seen are shown by nothing here. */
 const noClock = { monotonicMs: () => 0 };
+
+const samplesMax = 8;
 
 export class ProxyState {
   readonly facts: FactBook;
@@ -22,10 +26,13 @@ export class ProxyState {
   readonly #touched = new Set<string>();
   #view: View;
   #nearSide: NearSideView | undefined;
+  #answering: Answering<Target> | undefined;
   /** Imports with endpoints in another network, by its cluster. */
   readonly #remote = new Map<string, Set<string>>();
   /** Services whose connections are counted by cluster: those that are shifted. */
   readonly #counted = new Set<string>();
+  /** A few services with endpoints in each cluster. */
+  readonly #samples = new Map<string, string[]>();
   #onDirty: () => void = () => {};
 
   /** The facts hold what traffic needs. */
@@ -61,6 +68,15 @@ export class ProxyState {
     }
   }
 
+  /** What this node sees of endpoints. When it has changed, `touch` is called for the services concerned. */
+  setAnswering(answering: Answering<Target>): void {
+    this.#answering = answering;
+  }
+
+  touch(key: string): void {
+    this.#mark(key);
+  }
+
   get view(): View {
     return this.#view;
   }
@@ -92,7 +108,32 @@ export class ProxyState {
     else this.#counted.add(key);
     if (!owner.isPresent) return noChoice;
     const addressProblem = (ip: string) => this.addresses.problemOf(ip, key);
-    return choose({ owner, slices, addressProblem, nearSide: this.#nearSide }, this.#view);
+    const seen = { nearSide: this.#nearSide, answering: this.#answering };
+    const choice = choose({ owner, slices, addressProblem, ...seen }, this.#view);
+    this.#noteSample(key, choice);
+    return choice;
+  }
+
+  /** Clusters with endpoints that connections go to directly, each with a few of its services. Some may have gone meanwhile. */
+  samples(): ReadonlyMap<string, readonly string[]> {
+    return this.#samples;
+  }
+
+  forgetSample(cluster: string, key: string): void {
+    const left = (this.#samples.get(cluster) ?? []).filter((each) => each !== key);
+    if (left.length === 0) this.#samples.delete(cluster);
+    else this.#samples.set(cluster, left);
+  }
+
+  #noteSample(key: string, { ports }: Choice): void {
+    let last = '';
+    for (const { protocol, backends } of ports)
+      for (const { cluster, via } of protocol === 'TCP' ? backends : []) {
+        if (cluster === last || via !== undefined) continue;
+        last = cluster;
+        const known = this.#samples.get(cluster) ?? [];
+        if (known.length < samplesMax && !known.includes(key)) this.#samples.set(cluster, [...known, key]);
+      }
   }
 
   counted(): ReadonlySet<string> {

@@ -17,6 +17,8 @@ const {
   from,
   timeoutMs = 5000,
   everyMs,
+  pauseMs = 0,
+  closeMs,
 } = JSON.parse(process.argv[2]);
 const answers = {};
 const failures = {};
@@ -79,6 +81,7 @@ function say(text) {
 async function lane() {
   while (begun < count && !isStopped) {
     begun += 1;
+    if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs * 2 * Math.random()));
     try {
       const answer = await { tcp, http, udp }[kind](await address());
       answers[answer] = (answers[answer] ?? 0) + 1;
@@ -103,6 +106,12 @@ function tcp(to) {
     const socket = connect({ host: to, port, localAddress: from });
     socket.setTimeout(timeoutMs, () => socket.destroy(new Error('timeout')));
     socket.once('error', reject);
+    // A client that has lost interest, whether it was answered or not.
+    if (closeMs !== undefined)
+      setTimeout(() => {
+        socket.destroy();
+        resolve('closed early');
+      }, closeMs);
     socket.once('data', (data) => {
       resolve(String(data).trim());
       // Reset, so that no port waits for two minutes.

@@ -3,6 +3,7 @@
 
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import { isNoRouting, noRouting, type Routing } from '../../clusterset/rules/routing/routing.ts';
+import { type Answering, type LeftEndpoint, leaveSilent } from './answering.ts';
 import { type Place, preferenceOf, tierOf } from './locality.ts';
 import { type Chosen, type LeftOut, type Reachable, reachable, type Ways } from './reachable.ts';
 import { type Sharing, shareOut } from './shares.ts';
@@ -12,7 +13,7 @@ export interface Candidate extends Reachable {
   readonly zone?: string;
 }
 
-export interface Chooser extends Ways {
+export interface Chooser<T = unknown> extends Ways {
   /** Where the client is. */
   readonly from: Place;
   readonly locality: SetLocality;
@@ -20,26 +21,33 @@ export interface Chooser extends Ways {
   readonly trafficDistribution: string | undefined;
   /** The import's routing; it has none if absent. */
   readonly routing?: Routing;
+  /** What the client's own node has seen; absent where nobody looks. */
+  readonly answering?: Answering<T>;
 }
 
 export interface Choice<T> extends Sharing<Chosen<T>> {
   /** Ready endpoints that this client cannot reach. */
   readonly leftOut: readonly LeftOut[];
+  /** Ready endpoints that do not answer from here. */
+  readonly left: readonly LeftEndpoint<T>[];
 }
 
 /** `unready` is looked at only where a policy wants a percentage to be ready. */
 export function choose<T extends Candidate>(
   ready: readonly T[],
-  chooser: Chooser,
+  chooser: Chooser<T>,
   unready: readonly Candidate[] = [],
 ): Choice<T> {
   const { reached, leftOut } = reachable(ready, chooser);
-  return { ...shared(reached, chooser, unready), leftOut };
+  const { kept, left } = leaveSilent<T>(reached, chooser.answering);
+  // For a policy that wants some to be ready, those that do not answer are not.
+  const missing = left.length === 0 ? unready : [...unready, ...left.map(({ endpoint }) => endpoint)];
+  return { ...shared(kept, chooser, missing), leftOut, left };
 }
 
 function shared<T extends Candidate>(
   reached: readonly Chosen<T>[],
-  chooser: Chooser,
+  chooser: Chooser<T>,
   unready: readonly Candidate[],
 ): Sharing<Chosen<T>> {
   if (reached.length === 0) return { lots: [], later: [] };
@@ -66,7 +74,10 @@ export function placeOfCandidate({ cluster, zone }: Candidate, { clusters }: Set
   return { cluster, zone: zone || known?.zone, region: known?.region };
 }
 
-function byDistance<T extends Candidate>(ready: readonly Chosen<T>[], { from, locality }: Chooser): Sharing<Chosen<T>> {
+function byDistance<T extends Candidate>(
+  ready: readonly Chosen<T>[],
+  { from, locality }: Chooser<T>,
+): Sharing<Chosen<T>> {
   const byTier: Chosen<T>[][] = [];
   for (const endpoint of ready) (byTier[tierOf(from, placeOfCandidate(endpoint, locality))] ??= []).push(endpoint);
   const [nearest, ...later] = byTier.filter((endpoints) => endpoints !== undefined);

@@ -6,6 +6,7 @@ import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/se
 import type { ChoiceSpec } from '../../clusterset/kinds/service-import-policy.ts';
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import { reachCondition } from '../../clusterset/rules/networks/reach-condition.ts';
+import { answerCondition } from '../../clusterset/rules/routing/answer-condition.ts';
 import { sourceOfImport } from '../../clusterset/rules/routing/import-as.ts';
 import { precedenceOf } from '../../clusterset/rules/routing/precedence.ts';
 import {
@@ -20,13 +21,14 @@ import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 
-type SeenFromHere = Pick<ServiceExplanation, 'reached' | 'routed' | 'precedence' | 'importedAs'>;
+type SeenFromHere = Pick<ServiceExplanation, 'reached' | 'routed' | 'precedence' | 'importedAs' | 'unanswered'>;
 
 /** As this cluster's agent wrote it on the import; nothing where all clusters are in one network and alike. */
 export async function seenFromHere(home: Client, key: string, setChoice: ChoiceSpec): Promise<SeenFromHere> {
   const service = parseServiceKey(key);
   const object = (await listAll<ServiceImport>(home, serviceImportType)).find((one) => sourceOfImport(one) === key);
   const condition = conditionOf(object?.status?.conditions, reachCondition);
+  const answer = conditionOf(object?.status?.conditions, answerCondition);
   const annotations = object?.metadata.annotations ?? {};
   const routing = readRouting(annotations[routingAnnotation] ?? '');
   const wishes = describeRouting(routing);
@@ -46,6 +48,7 @@ export async function seenFromHere(home: Client, key: string, setChoice: ChoiceS
   });
   return {
     ...(condition === undefined ? {} : { reached: condition.message }),
+    ...(answer === undefined || answer.reason === 'Answering' ? {} : { unanswered: answer.message }),
     ...(wishes === undefined ? {} : { routed: `${wishes} (${by})` }),
     ...(precedence.length === 0 ? {} : { precedence }),
     ...(object === undefined || keyOf(object) === key ? {} : { importedAs: keyOf(object) }),

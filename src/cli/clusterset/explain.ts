@@ -84,6 +84,7 @@ function explanationText(explanation: ServiceExplanation): string[] {
   lines.push(...clusterTable(explanation), '');
   if (explanation.importedAs !== undefined) lines.push(`imported here as ${explanation.importedAs}`, '');
   if (explanation.reached !== undefined) lines.push(`reached from here: ${explanation.reached}`, '');
+  if (explanation.unanswered !== undefined) lines.push(`left here: ${explanation.unanswered}`, '');
   if (explanation.routed !== undefined) lines.push(`new connections from here: ${explanation.routed}`, '');
   const { precedence = [] } = explanation;
   if (precedence.length > 0) lines.push('who decides that here:', ...precedence.map((line) => `  ${line}`), '');

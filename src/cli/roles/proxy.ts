@@ -23,6 +23,7 @@ export interface ProxyFlags {
   readonly envoyUid?: string;
   readonly verifyMinutes: string;
   readonly flows: boolean;
+  readonly keepSilent?: boolean;
   readonly adminListen: string;
   readonly dryRun?: boolean;
   readonly cleanup?: boolean;
@@ -75,6 +76,7 @@ export function addProxyCommand(program: Command, run: (flags: ProxyFlags) => Pr
     .option('--envoy-uid <uid>', 'do not redirect connections of this user')
     .option('--verify-minutes <n>', "how often the kernel's rules are compared with the plan; 0 never", '10')
     .option('--no-flows', 'keep no record of the last connections, which portolan observe shows')
+    .option('--keep-silent', 'keep sending connections to endpoints that do not answer from this node')
     .option(
       '--admin-listen <host:port>',
       'address of /metrics, /livez, /readyz, /status, /verify, /connectivity and /flows; port 0 takes a free one',

@@ -195,6 +195,7 @@ export function createAgent(options: AgentOptions): Agent {
     networks: () => networks.current,
     unreachedFrom: () => carriers.unreachedFrom,
     gatewayChecks: () => carriers.gatewayChecks,
+    silentFor: (service) => carriers.silentFor(service),
     verdict: (clusterId) => lease.verdict(clusterId),
   };
   const allocator = createAllocator({ home, world, log, claims: copies.claims, holdMs: () => policy.current.holdMs });
@@ -231,6 +232,7 @@ export function createAgent(options: AgentOptions): Agent {
       queues.add(['import'], copies.imports.keys());
       queues.add(['export'], copies.exports.keys());
     },
+    onSilent: (service) => queues.add(['import'], [service]),
   });
   const resolverReporter = createResolverReporter({
     ...{ world, log, home, broker: options.broker },
@@ -410,6 +412,7 @@ export function createAgent(options: AgentOptions): Agent {
         importPolicies,
         trafficShifts,
         countsOf: (service) => carriers.countsOf(service),
+        leftBy: (service, cluster) => carriers.leftBy(service, cluster),
         federated,
         properties,
         placementProblems,

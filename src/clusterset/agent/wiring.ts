@@ -57,6 +57,8 @@ export interface WiringOptions {
   readonly trafficShifts: Informer<TrafficShift>;
   /** Connections of a service, as each proxy of this cluster counted them. */
   readonly countsOf: (service: string) => readonly ProxyCounts[];
+  /** How many of the living proxies have left a cluster for a service. */
+  readonly leftBy: (service: string, cluster: string) => { readonly nodes: number; readonly of: number };
   readonly federated: Informer<FederatedService>;
   readonly properties: Informer<ClusterProperty>;
   readonly placementProblems: PlacementProblems;
@@ -91,7 +93,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
   const turns = createPublishingTurns(context);
   const exporting = createExportController({ context, publications, turns });
   const conditions = createConditionsController({ context, publications, turns });
-  const shifts = createShifts(context, trafficShifts, options.countsOf);
+  const shifts = createShifts(context, trafficShifts, options.countsOf, options.leftBy);
   const routes = createRoutes(context, importPolicies, shifts, {
     again: (keys) => queues.add(['import'], keys),
     statusAgain: (policy) => queues.add(['import-policy-status'], [policy]),

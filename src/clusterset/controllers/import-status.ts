@@ -8,8 +8,10 @@ import type { CountedRecord } from '../copies/standings.ts';
 import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import type { Merge } from '../rules/merge/merged.ts';
+import { formatServiceKey } from '../rules/names.ts';
 import { hasOtherAddress } from '../rules/networks/other-address.ts';
 import { clustersReached, type ReachFacts, reachCondition } from '../rules/networks/reach-condition.ts';
+import { answerCondition, clustersAnswer } from '../rules/routing/answer-condition.ts';
 import { readRouting, routedByAnnotation, routingAnnotation } from '../rules/routing/routing.ts';
 import { conflictConditions } from './address-conflicts.ts';
 import type { HeldAddresses } from './import-addresses.ts';
@@ -38,7 +40,12 @@ export async function writeImportStatus(
   const judged = readyCondition(facts, { hasProxy: context.hasProxy(), routesServices: context.routesServices() });
   // Until the proxies of this cluster have been listed, the last condition stays.
   const wanted = judged.status === 'Unknown' ? (present ?? judged) : judged;
-  const wantedConditions = [wanted, ...conflictConditions(context, object), ...reachConditions(context, object, facts)];
+  const wantedConditions = [
+    wanted,
+    ...conflictConditions(context, object),
+    ...reachConditions(context, object, facts),
+    ...answerConditions(context, object),
+  ];
   const status: ServiceImport['status'] = {
     ...object.status,
     clusters: facts.merge.clusters.map((cluster) => ({ cluster })),
@@ -76,6 +83,14 @@ function reachConditions(
   if (found !== undefined) return [found];
   if (conditionOf(object.status?.conditions, reachCondition) === undefined) return [];
   return [{ type: reachCondition, status: 'True', reason: 'Reached', message: 'all clusters are in this network' }];
+}
+
+/** None for an import whose clusters have always answered. */
+function answerConditions(context: AgentContext, object: ServiceImport): WantedCondition[] {
+  const service = formatServiceKey({ namespace: object.metadata.namespace!, name: object.metadata.name });
+  const silent = context.silentFor(service);
+  const isKnown = conditionOf(object.status?.conditions, answerCondition) !== undefined;
+  return silent.size === 0 && !isKnown ? [] : [clustersAnswer(silent, context.membership.clusterId)];
 }
 
 function excludedBy({ metadata: { annotations } }: ServiceImport): ReachFacts['excluded'] {

@@ -16,6 +16,7 @@ async function start() {
     ...{ home: home.clientOf(agent), world: agent, log: silentLog, systemNamespace: 'portolan-system' },
     homeAnswersForMs: () => answersForMs,
     onChange: () => void seen.push(carriers.hasProxy),
+    onSilent: () => {},
   });
   keepPartLease({ client: home.clientOf(proxy), world: proxy, log: silentLog, part: 'proxy', id: 'node-1' });
   await sim.time.advance(1_000);

@@ -17,6 +17,7 @@ import {
   readConnections,
 } from '../../kube/objects/reports/connections.ts';
 import { gatewayChecks } from '../../kube/objects/reports/gateway-checks.ts';
+import { type SilentFrom, silentFrom } from '../../kube/objects/reports/silent-clusters.ts';
 import { unreachedIn } from '../../kube/objects/reports/unreached.ts';
 
 export interface CarriersOptions {
@@ -28,6 +29,8 @@ export interface CarriersOptions {
   readonly homeAnswersForMs: () => number;
   /** Called when one of the values below has changed. */
   readonly onChange: () => void;
+  /** Called with a service that nodes have left a cluster for, or use it again. */
+  readonly onSilent: (service: string) => void;
 }
 
 /** What one proxy has counted of a service. */
@@ -44,6 +47,8 @@ export class Carriers {
   #routesServices: boolean | undefined;
   #unreachedFrom: ReadonlyMap<string, readonly string[]> = new Map();
   #gateways: ReadonlyMap<string, string> = new Map();
+  #silent: ReadonlyMap<string, ReadonlyMap<string, SilentFrom>> = new Map();
+  #proxies = 0;
   #retry: Timer | undefined;
   #isStopped = false;
 
@@ -102,6 +107,16 @@ export class Carriers {
     return [...this.#leases.values()];
   }
 
+  /** Clusters that nodes have left for a service because they do not answer there. */
+  silentFor(service: string): ReadonlyMap<string, SilentFrom> {
+    return this.#silent.get(service) ?? new Map();
+  }
+
+  /** How many of the living proxies have left a cluster for a service. */
+  leftBy(service: string, cluster: string): { readonly nodes: number; readonly of: number } {
+    return { nodes: this.silentFor(service).get(cluster)?.nodes.length ?? 0, of: this.#proxies };
+  }
+
   /** Why no gateway of a cluster takes connections of this one, by cluster; empty where one does. */
   get gatewayChecks(): ReadonlyMap<string, string> {
     return this.#gateways;
@@ -118,6 +133,8 @@ export class Carriers {
       (lease) => lease.metadata.labels?.[partLabel] === 'proxy' && partState(lease, nowMs).kind === 'reported',
     );
     const hasProxy = living.length > 0;
+    this.#proxies = living.length;
+    this.#lookAtSilent(living);
     const unreachedFrom = unreachedIn(living);
     const isSame = isSameGateways && isSameJson([...unreachedFrom], [...this.#unreachedFrom]);
     if (hasProxy === this.#hasProxy && isSame) return;
@@ -127,6 +144,14 @@ export class Carriers {
     this.#hasProxy = hasProxy;
     this.#unreachedFrom = unreachedFrom;
     this.#options.onChange();
+  }
+
+  #lookAtSilent(living: readonly Lease[]): void {
+    const before = this.#silent;
+    this.#silent = silentFrom(living);
+    const textOf = (silent: ReadonlyMap<string, SilentFrom> | undefined) => JSON.stringify([...(silent ?? [])]);
+    for (const service of new Set([...before.keys(), ...this.#silent.keys()]))
+      if (textOf(before.get(service)) !== textOf(this.#silent.get(service))) this.#options.onSilent(service);
   }
 
   async #askHome(): Promise<void> {

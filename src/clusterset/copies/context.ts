@@ -5,6 +5,7 @@ import type { Metrics } from '../../base/metrics.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import type { EventRecorder } from '../../kube/controller/events.ts';
+import type { SilentFrom } from '../../kube/objects/reports/silent-clusters.ts';
 import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import type { MemberFollower } from '../members/follower.ts';
 import type { OwnAddresses } from '../rules/address-translation.ts';
@@ -59,5 +60,7 @@ export interface AgentContext {
   readonly unreachedFrom: () => ReadonlyMap<string, readonly string[]>;
   /** Why no gateway of a cluster takes connections of this one; empty where one does. */
   readonly gatewayChecks: () => ReadonlyMap<string, string>;
+  /** Clusters of a service that nodes have left because they do not answer there. */
+  readonly silentFor: (service: string) => ReadonlyMap<string, SilentFrom>;
   readonly verdict: (clusterId: string) => LeaseVerdict;
 }

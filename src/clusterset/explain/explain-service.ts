@@ -31,6 +31,8 @@ export interface ServiceExplanation extends MergeExplanation {
   readonly standings: readonly ClusterStanding[];
   /** The way from the asking cluster to each of them; absent where all are in one network. */
   readonly reached?: string;
+  /** Clusters that are ready at home and do not answer from here. */
+  readonly unanswered?: string;
   /** Which clusters new connections from the reader go to, if they are not all alike. */
   readonly routed?: string;
   /** Its name in the reader's cluster, if that is another one. */

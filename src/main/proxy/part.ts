@@ -17,6 +17,7 @@ import {
   formatConnections,
 } from '../../kube/objects/reports/connections.ts';
 import { type Redirected, redirectsAnnotation } from '../../kube/objects/reports/data-plane.ts';
+import { formatSilent, type SilentReport, silentAnnotation } from '../../kube/objects/reports/silent-clusters.ts';
 import { probeAccess } from '../../proxy/access/edge/probe.ts';
 import { AccessGuard } from '../../proxy/access/guard.ts';
 import { attachProxy } from '../../proxy/attach.ts';
@@ -56,6 +57,8 @@ export interface ProxyOptions {
   readonly verifyMs: number;
   /** Whether the last connections are kept in memory. */
   readonly recordsFlows: boolean;
+  /** Whether endpoints that do not answer from this node are left, in nftables mode; they are if absent. */
+  readonly leavesSilent?: boolean;
   readonly leaseRenewMs?: number;
   /** URL where the node's Envoy answers whether it carries connections to a cluster of another network. */
   readonly gatewayHealth?: string;
@@ -91,6 +94,10 @@ function connectionAnnotations(report: ReadonlyMap<string, CountsByCluster>): Re
   return report.size === 0 ? {} : { [connectionsAnnotation]: formatConnections(report) };
 }
 
+function silentAnnotations(report: SilentReport): Record<string, string> {
+  return report.size === 0 ? {} : { [silentAnnotation]: formatSilent(report) };
+}
+
 function accessAnnotations(report: AccessReport | undefined): Record<string, string> {
   return report === undefined ? {} : { [accessAnnotation]: JSON.stringify(report) };
 }
@@ -108,6 +115,8 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
           ...options,
           state,
           tellsFlows: options.recordsFlows,
+          leavesSilent: options.leavesSilent ?? true,
+          onSilent: () => lease.changed(),
           table: { ranges: input.ranges, redirectExceptUid: options.envoyUid },
         });
   parts.add(mode, () => serving.stop());
@@ -155,6 +164,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
       : undefined;
   parts.add('flows', () => kernelFlows?.stop());
   const recorded = kernelFlows ?? ownFlows;
+  const judge = 'judge' in serving ? serving.judge : undefined;
   const problemsOf = () => serving.status().problems;
   registerProxyMetrics({
     metrics,
@@ -164,6 +174,8 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
     connections: () => serving.tally.report(),
     isEnforced: () => accessReport()?.isEnforced,
     refusals: () => guard?.refusals() ?? [],
+    silent: () => judge?.report() ?? new Map(),
+    paths: () => judge?.paths.entries() ?? [],
   });
   const whenServing = attachment
     .whenSynced()
@@ -186,6 +198,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
       ...(isRedirecting ? { [redirectsAnnotation]: (options.redirected ?? 'envoy') satisfies Redirected } : {}),
       ...unreachedAnnotations(nearSide.unreached()),
       ...connectionAnnotations(serving.tally.report()),
+      ...silentAnnotations(judge?.report() ?? new Map()),
       ...accessAnnotations(accessReport()),
     }),
   });
@@ -215,6 +228,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
         read: state.size,
         isStale: attachment.staleSinceMs() !== undefined,
         ...serving.status(),
+        ...(judge === undefined ? {} : { silent: judge.status() }),
         ...(accessReport() === undefined ? {} : { access: accessReport() }),
       };
     },

@@ -66,7 +66,7 @@ export async function runProxy(flags: ProxyFlags): Promise<void> {
     const { node, mode } = flags;
     const proxy = await startProxy({
       ...{ ...hands, metrics, home, mode, node, view, learnsRanges },
-      ...{ redirects, envoyUid, verifyMs, recordsFlows: flags.flows },
+      ...{ redirects, envoyUid, verifyMs, recordsFlows: flags.flows, leavesSilent: flags.keepSilent !== true },
     });
     parts.add('proxy', () => proxy.stop());
     if (flags.envoy) {

@@ -1,30 +1,27 @@
-// Counters of connections to some clusterset addresses, by address, endpoint and port: attempts, answers, and resets by the endpoint.
-// In a small table of its own, which is read as a whole. Pure.
+// Counters of TCP connections to clusterset addresses, by address, endpoint and port: attempts, answers, refusals, and resets after an
+// answer. In a small table of its own, which is read as a whole. Pure.
 
+import { formatRange, type IpRange } from '../../base/net/ip.ts';
 import type { ConnectionCounts } from '../../kube/objects/reports/connections.ts';
 
 const tableName = 'inet portolan-counts';
 export const countsTable: readonly string[] = tableName.split(' ');
 
 const versions = [4, 6] as const;
-const columns = ['tried', 'answered', 'reset'] as const;
+const columns = ['tried', 'answered', 'reset', 'refused'] as const;
 
 /** All of it, whatever is there; counters stay. After the translation of addresses, so that packets name the endpoint. */
-export function countsScript(addresses: readonly string[]): string {
+export function countsScript(ranges: readonly IpRange[]): string {
   const add = (what: string, text: string) => `add ${what} ${tableName} ${text}`;
   const lines = [
     `add table ${tableName}`,
     ...versions.flatMap((version) => {
-      const of = addresses.filter((address) => address.includes(':') === (version === 6));
       const ip = version === 4 ? 'ip' : 'ip6';
       return [
-        add('set', `counted${version} { type ipv${version}_addr; }`),
-        `flush set ${tableName} counted${version}`,
-        ...(of.length === 0 ? [] : [`add element ${tableName} counted${version} { ${of.join(', ')} }`]),
         ...columns.map((column) =>
           add(
             'set',
-            `${column}${version} { typeof ${ip} daddr . ${ip} daddr . tcp dport; size 65536; flags dynamic,timeout; timeout 10m; counter; }`,
+            `${column}${version} { typeof ${ip} daddr . ${ip} daddr . tcp dport; size 65536; flags dynamic,timeout; timeout 2m; counter; }`,
           ),
         ),
         add('chain', `count${version}`),
@@ -39,11 +36,15 @@ export function countsScript(addresses: readonly string[]): string {
       ...(hook === 'prerouting' ? [add('rule', `${hook} iifname "lo" accept`)] : []),
       // Most packets are in the middle of a connection.
       add('rule', `${hook} tcp flags & (syn|rst) == 0x0 accept`),
-      add('rule', `${hook} ct original ip daddr @counted4 goto count4`),
-      add('rule', `${hook} ct original ip6 daddr @counted6 goto count6`),
+      ...ranges.map((range) => add('rule', `${hook} ${ofRange(range)}`)),
     ]),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function ofRange(range: IpRange): string {
+  const [ip, version] = range.family === 'IPv4' ? ['ip', 4] : ['ip6', 6];
+  return `ct original ${ip} daddr ${formatRange(range)} goto count${version}`;
 }
 
 /** Also where there is none. */
@@ -56,13 +57,19 @@ function countRules(version: 4 | 6): string[] {
   return [
     `tcp flags & (syn|ack) == syn ct direction original update @tried${version} ${asked} accept`,
     `tcp flags & (syn|ack) == (syn|ack) ct direction reply update @answered${version} ${answering} accept`,
-    // A first packet that is refused is answered with the number 0: that one has no answer already.
-    `tcp flags & rst == rst tcp sequence != 0 ct direction reply update @reset${version} ${answering}`,
+    // A first packet that is refused is answered with the number 0.
+    `tcp flags & rst == rst tcp sequence != 0 ct direction reply update @reset${version} ${answering} accept`,
+    `tcp flags & rst == rst ct direction reply update @refused${version} ${answering}`,
   ];
 }
 
+export interface EndpointCounts extends ConnectionCounts {
+  /** Attempts that were answered with a reset. */
+  readonly refused: number;
+}
+
 /** By `ADDRESS ENDPOINT PORT`. */
-export type KernelCounters = ReadonlyMap<string, ConnectionCounts>;
+export type KernelCounters = ReadonlyMap<string, EndpointCounts>;
 
 interface Listed {
   readonly set?: { readonly name?: string; readonly elem?: readonly unknown[] };
@@ -70,7 +77,7 @@ interface Listed {
 
 /** From `nft -j list table`; what is not understood is left out. */
 export function readCounters(json: string): KernelCounters {
-  const counters = new Map<string, Record<keyof ConnectionCounts, number>>();
+  const counters = new Map<string, Record<keyof EndpointCounts, number>>();
   const { nftables } = JSON.parse(json) as { nftables?: readonly Listed[] | null };
   for (const { set } of nftables ?? []) {
     const column = columns.find((name) => set?.name === `${name}4` || set?.name === `${name}6`);
@@ -82,7 +89,7 @@ export function readCounters(json: string): KernelCounters {
       const parts = elem?.val?.concat ?? [];
       if (typeof packets !== 'number' || parts.length !== 3) continue;
       const key = parts.join(' ');
-      const counts = counters.get(key) ?? { tried: 0, answered: 0, reset: 0 };
+      const counts = counters.get(key) ?? { tried: 0, answered: 0, reset: 0, refused: 0 };
       counts[column!] = packets;
       counters.set(key, counts);
     }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { silentLog } from '../../base/log.ts';
+import { parseRange } from '../../base/net/ip.ts';
 import type { Choice } from '../choose.ts';
-import { readCounters } from './counts-table.ts';
+import { type KernelCounters, readCounters } from './counts-table.ts';
 import { KernelCounts } from './kernel-counts.ts';
 
 type Row = readonly [set: string, vip: string, endpoint: string, port: number, packets: number];
@@ -32,11 +33,14 @@ async function scene() {
   const backends = [backend('10.1.0.1', 'east'), backend('10.2.0.1', 'west')];
   const choice = { ports: [{ ...port, backends }], problems: [] } as unknown as Choice;
   const applied: string[] = [];
+  const looks: KernelCounters[] = [];
   let rows: Row[] = [];
   const counts = new KernelCounts({
     world: simulation.world('proxy'),
     log: silentLog,
     state: { counted: () => counted, choiceOf: () => choice },
+    ranges: [parseRange('243.0.0.0/16')!],
+    onLook: (since) => looks.push(since),
     nft: { apply: async (script) => void applied.push(script), listCounts: async () => listing(rows) },
   });
   counts.start();
@@ -45,7 +49,7 @@ async function scene() {
     await simulation.time.advance(2_000);
     return Object.fromEntries(counts.tally.report().get('shop/web') ?? []);
   };
-  return { counts, counted, applied, look };
+  return { counts, counted, applied, look, looks };
 }
 
 const both = (tried: number, answered: number): Row[] => [
@@ -78,17 +82,20 @@ describe('kernel counts', () => {
     expect((await look(foreign))['east']).toEqual({ tried: 0, answered: 0, reset: 0 });
   });
 
-  test('nothing is shifted -> the kernel has no table for it, and nothing is reported', async () => {
-    const { counts, counted, applied, look } = await scene();
-    await look(both(1, 1));
-    expect(applied.at(-1)).toContain('add element inet portolan-counts counted4 { 243.0.0.1 }');
+  test('nothing is shifted -> nothing is summed; each look tells what has come since', async () => {
+    const { counts, counted, applied, look, looks } = await scene();
     counted.clear();
-    await look([]);
-    expect(applied.at(-1)).toBe('add table inet portolan-counts\ndelete table inet portolan-counts\n');
+    await look(both(4, 1));
+    expect(applied.at(-1)).toContain('ct original ip daddr 243.0.0.0/16 goto count4');
+    await look([...both(6, 1), ['refused4', '243.0.0.1', '10.1.0.1', 8080, 2]]);
     expect(counts.tally.report().size).toBe(0);
-    const before = applied.length;
-    await look([]);
-    expect(applied.length).toBe(before);
+    const told = looks.map((each) => each.get('243.0.0.1 10.1.0.1 8080')).filter((each) => each !== undefined);
+    expect(told).toEqual([
+      { tried: 4, answered: 1, reset: 0, refused: 0 },
+      { tried: 2, answered: 0, reset: 0, refused: 2 },
+    ]);
+    await counts.stop();
+    expect(applied.at(-1)).toBe('add table inet portolan-counts\ndelete table inet portolan-counts\n');
   });
 
   test('counters: null lists and elements of another form -> left out', () => {

@@ -1,22 +1,32 @@
-// Keeps the kernel's counters for the services whose connections are counted, and sums what they show by service and cluster. The table
-// is there only while something is counted.
+// Keeps the kernel's counters of connections, tells at each look what has come since the last one, and sums it by service and cluster for
+// the services that are shifted.
 
 import { errorText, type Log } from '../../base/log.ts';
+import type { IpRange } from '../../base/net/ip.ts';
 import type { Timer, World } from '../../base/world.ts';
-import { type ConnectionCounts, countedServicesMax, noConnections } from '../../kube/objects/reports/connections.ts';
+import { countedServicesMax, noConnections } from '../../kube/objects/reports/connections.ts';
 import type { ProxyState } from '../state.ts';
 import { Tally } from '../tally.ts';
-import { countsScript, type KernelCounters, readCounters, removeCountsScript } from './counts-table.ts';
+import {
+  countsScript,
+  type EndpointCounts,
+  type KernelCounters,
+  readCounters,
+  removeCountsScript,
+} from './counts-table.ts';
 
 export interface KernelCountsOptions {
-  readonly world: Pick<World, 'timers'>;
+  readonly world: Pick<World, 'timers' | 'clock'>;
   readonly log: Log;
   readonly state: Pick<ProxyState, 'counted' | 'choiceOf'>;
+  readonly ranges: readonly IpRange[];
   readonly nft: {
     apply(script: string): Promise<void>;
     /** JSON of the table. */
     listCounts(): Promise<string>;
   };
+  /** Told at each look what has come since the last one, by `ADDRESS ENDPOINT PORT`. */
+  readonly onLook?: (since: KernelCounters) => void;
 }
 
 interface Owner {
@@ -24,75 +34,93 @@ interface Owner {
   readonly cluster: string;
 }
 
-const lookMs = 2_000;
+const lookMs = 500;
+/** Reading takes at most this part of the time, however many endpoints there are. */
+const readingPart = 0.05;
+/** Between a look and one that is asked for. */
+const soonMs = 50;
 /** Endpoints that have gone are known for a while: their last connections are counted too. */
 const ownersMax = 50_000;
+
+const noCounts: EndpointCounts = { ...noConnections, refused: 0 };
 
 export class KernelCounts {
   readonly tally = new Tally();
   readonly #options: KernelCountsOptions;
   /** By address of the service, endpoint and port. */
   readonly #owners = new Map<string, Owner>();
+  #ranges: readonly IpRange[];
   #last: KernelCounters = new Map();
   /** What is in the kernel. */
   #script = '';
   #problem = '';
   #timer: Timer | undefined;
   #isStopped = false;
-  #running: Promise<void> = Promise.resolve();
+  #running: Promise<void> | undefined;
 
   constructor(options: KernelCountsOptions) {
     this.#options = options;
+    this.#ranges = options.ranges;
   }
 
   /** What an earlier process left is removed: counters begin at zero. */
   start(): void {
-    this.#running = this.#apply(removeCountsScript).then(() => this.#later());
+    this.#run(() => this.#options.nft.apply(removeCountsScript));
+  }
+
+  setRanges(ranges: readonly IpRange[]): void {
+    this.#ranges = ranges;
+  }
+
+  /** Not at the next regular look. */
+  lookSoon(): void {
+    if (this.#running === undefined && this.#timer !== undefined) this.#later(soonMs);
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
     await this.#running;
-    if (this.#script !== '') await this.#apply(removeCountsScript);
+    if (this.#script !== '') await this.#options.nft.apply(removeCountsScript).catch((error) => this.#failed(error));
   }
 
-  #later(): void {
-    if (this.#isStopped) return;
-    this.#timer = this.#options.world.timers.after(lookMs, () => {
-      this.#running = this.#look()
-        .catch((error: unknown) => this.#failed(error))
-        .then(() => this.#later());
-    });
+  #later(delayMs: number): void {
+    this.#timer?.cancel();
+    if (!this.#isStopped) this.#timer = this.#options.world.timers.after(delayMs, () => this.#run(() => this.#look()));
+  }
+
+  #run(work: () => Promise<void>): void {
+    const { clock } = this.#options.world;
+    const startedMs = clock.monotonicMs();
+    this.#running = work()
+      .catch((error: unknown) => this.#failed(error))
+      .then(() => {
+        this.#running = undefined;
+        this.#later(Math.max(lookMs, (clock.monotonicMs() - startedMs) / readingPart));
+      });
   }
 
   async #look(): Promise<void> {
     const services = [...this.#options.state.counted()].sort().slice(0, countedServicesMax);
     this.tally.keep(new Set(services));
-    if (services.length === 0 && this.#script === '') return;
-    const script = services.length === 0 ? '' : countsScript(this.#addresses(services));
+    this.#noteOwners(services);
+    const script = countsScript(this.#ranges);
     if (script !== this.#script) {
-      await this.#options.nft.apply(script === '' ? removeCountsScript : script);
+      await this.#options.nft.apply(script);
       this.#script = script;
     }
-    if (script === '') return this.#forget();
-    this.#count(readCounters(await this.#options.nft.listCounts()));
+    const since = this.#sinceLast(readCounters(await this.#options.nft.listCounts()));
+    this.#count(since);
     this.#problem = '';
-  }
-
-  #forget(): void {
-    this.#owners.clear();
-    this.#last = new Map();
+    this.#options.onLook?.(since);
   }
 
   /** Of TCP ports alone. Clusters that have had no connection yet are reported with none. */
-  #addresses(services: readonly string[]): string[] {
-    if (this.#owners.size > ownersMax) this.#owners.clear();
-    const addresses = new Set<string>();
+  #noteOwners(services: readonly string[]): void {
+    if (this.#owners.size > ownersMax || services.length === 0) this.#owners.clear();
     for (const service of services)
       for (const { ip, protocol, backends } of this.#options.state.choiceOf(service).ports) {
         if (protocol !== 'TCP') continue;
-        addresses.add(ip);
         for (const { address, port, cluster } of backends) {
           this.tally.add(service, cluster, noConnections);
           const key = `${ip} ${address} ${port}`;
@@ -100,28 +128,33 @@ export class KernelCounts {
           if (known?.service !== service || known.cluster !== cluster) this.#owners.set(key, { service, cluster });
         }
       }
-    return [...addresses].sort();
   }
 
-  #count(now: KernelCounters): void {
+  #sinceLast(now: KernelCounters): KernelCounters {
+    const changes = new Map<string, EndpointCounts>();
     for (const [key, counts] of now) {
-      const owner = this.#owners.get(key);
-      if (owner === undefined) continue;
-      const before = this.#last.get(key) ?? noConnections;
-      const since = (column: keyof ConnectionCounts) =>
+      const before = this.#last.get(key) ?? noCounts;
+      const since = (column: keyof EndpointCounts) =>
         counts[column] < before[column] ? counts[column] : counts[column] - before[column];
-      const news = { tried: since('tried'), answered: since('answered'), reset: since('reset') };
-      this.tally.add(owner.service, owner.cluster, news);
+      const [tried, answered] = [since('tried'), since('answered')];
+      const [reset, refused] = [since('reset'), since('refused')];
+      if (tried + answered + reset + refused > 0) changes.set(key, { tried, answered, reset, refused });
     }
     this.#last = now;
+    return changes;
   }
 
-  async #apply(script: string): Promise<void> {
-    await this.#options.nft.apply(script).catch((error: unknown) => this.#failed(error));
+  #count(since: KernelCounters): void {
+    for (const [key, { tried, answered, reset }] of this.#owners.size === 0 ? [] : since) {
+      const owner = this.#owners.get(key);
+      if (owner !== undefined) this.tally.add(owner.service, owner.cluster, { tried, answered, reset });
+    }
   }
 
-  /** Once for each text. Without counters a shift waits: nothing is judged by what is not known. */
+  /** Once for each text. Without counters a shift waits and no endpoint is left: nothing is judged by what is not known. */
   #failed(error: unknown): void {
+    // Somebody may have deleted it: it is written again.
+    this.#script = '';
     const text = errorText(error);
     if (text === this.#problem) return;
     this.#problem = text;

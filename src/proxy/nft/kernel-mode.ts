@@ -10,6 +10,8 @@ import type { Timer, World } from '../../base/world.ts';
 import { modeProblem } from '../ranges.ts';
 import type { ProxyState } from '../state.ts';
 import type { Tally } from '../tally.ts';
+import { probeEndpoint } from '../verdicts/edge/probe.ts';
+import { Judge } from '../verdicts/judge.ts';
 import { type ApplierStatus, NftApplier } from './applier.ts';
 import { Conntrack } from './conntrack.ts';
 import { countsTable } from './counts-table.ts';
@@ -39,6 +41,10 @@ export interface KernelModeOptions {
   readonly verifyMs: number;
   /** Whether the kernel tells of connections to clusterset addresses. */
   readonly tellsFlows: boolean;
+  /** Whether endpoints that do not answer from this node are left. */
+  readonly leavesSilent: boolean;
+  /** Called when it has left endpoints, or uses them again. */
+  readonly onSilent: () => void;
 }
 
 export interface KernelMode {
@@ -54,6 +60,8 @@ export interface KernelMode {
   readonly tally: Tally;
   /** New connections that the kernel did not tell of, beyond the rate at which it does. */
   untoldFlows(): Promise<number>;
+  /** What this node sees of endpoints; absent if it was told not to look. */
+  readonly judge: Judge | undefined;
   /** For further tables: changes go through it alone. */
   readonly nft: Nft;
   /** Another table, kept in the same way. */
@@ -106,13 +114,18 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     applier.setTable({ ...table, ranges });
     present = ranges;
     await writeAside(options, nft, ranges);
+    counts.setRanges(ranges);
     return problem;
   };
-  const counts = new KernelCounts({
+  const counts: KernelCounts = new KernelCounts({
     ...options,
+    ranges: table.ranges,
+    onLook: (since) => judge?.counted(since),
     nft: { apply: (script) => nft.apply(script), listCounts: () => listCounts(host, countsTable) },
   });
   parts.add('counts', () => counts.stop());
+  const judge = openJudge(options, () => counts.lookSoon());
+  parts.add('judge', () => judge?.stop());
   const kept = new Map<string, Kept>([[tableName, applier]]);
   const verify = async () => {
     const found: string[] = [];
@@ -125,8 +138,10 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     start: async () => {
       await applier.start();
       counts.start();
+      judge?.start();
     },
     tally: counts.tally,
+    judge,
     useRanges,
     setRedirects: (redirects) => applier.setRedirects(redirects),
     status: () => {
@@ -158,6 +173,13 @@ async function writeAside(
   for (const [without, script] of tables)
     if (script !== '')
       await nft.apply(script).catch((error: unknown) => log.warn(without, { error: errorText(error) }));
+}
+
+function openJudge({ world, log, state, leavesSilent, onSilent }: KernelModeOptions, lookSoon: () => void) {
+  if (!leavesSilent) return undefined;
+  const judge = new Judge({ world, log, state, probe: probeEndpoint, lookSoon, onChange: onSilent });
+  state.setAnswering(judge);
+  return judge;
 }
 
 /** Warned of once each; a node whose forwarding is switched on later needs no restart. */

@@ -3,6 +3,7 @@
 import type { Metrics } from '../../base/metrics.ts';
 import type { Refusal } from '../../kube/objects/reports/access-report.ts';
 import type { ConnectionCounts, CountsByCluster } from '../../kube/objects/reports/connections.ts';
+import type { SilentReport } from '../../kube/objects/reports/silent-clusters.ts';
 import type { ApplierStatus } from './applier.ts';
 import type { Transaction } from './table-keeper.ts';
 
@@ -18,6 +19,10 @@ export interface ProxyMetricsOptions {
   /** Whether calls of other clusters are limited as asked; undefined while they need not be. */
   readonly isEnforced: () => boolean | undefined;
   readonly refusals: () => Iterable<Refusal>;
+  /** Endpoints that are left, by service and cluster. */
+  readonly silent: () => SilentReport;
+  /** What probes showed of the way to other clusters. */
+  readonly paths: () => Iterable<readonly [cluster: string, path: { readonly rttMs: number; readonly loss: number }]>;
 }
 
 export function registerProxyMetrics(options: ProxyMetricsOptions): void {
@@ -42,6 +47,42 @@ export function registerProxyMetrics(options: ProxyMetricsOptions): void {
         [...clusters].flatMap(([cluster, counts]) => seriesOf(key, cluster, counts)),
       ),
   });
+  registerAccessMetrics(options);
+  registerVerdicts(options);
+}
+
+function registerVerdicts({ metrics, silent, paths }: ProxyMetricsOptions): void {
+  metrics.computed({
+    type: 'gauge',
+    name: 'proxy_left_endpoints',
+    help: 'Endpoints that are called ready, do not answer from this node and get no connections, by their cluster.',
+    labelNames: ['destination_cluster'],
+    values: () => {
+      const sums = new Map<string, number>();
+      for (const clusters of silent().values())
+        for (const [cluster, { left }] of clusters) sums.set(cluster, (sums.get(cluster) ?? 0) + left);
+      return [...sums].map(([destination_cluster, value]) => ({ labels: { destination_cluster }, value }));
+    },
+  });
+  const path = (name: string, help: string, read: (path: { rttMs: number; loss: number }) => number) =>
+    metrics.computed({
+      type: 'gauge',
+      name,
+      help,
+      labelNames: ['destination_cluster'],
+      values: () =>
+        Array.from(paths(), ([cluster, each]) => ({ labels: { destination_cluster: cluster }, value: read(each) })),
+    });
+  path(
+    'proxy_path_round_trip_seconds',
+    'Least time to connect to endpoints of a cluster from this node, of the last probes.',
+    ({ rttMs }) => rttMs / 1000,
+  );
+  path(
+    'proxy_path_loss_ratio',
+    'Part of the last probes to a cluster whose first attempt was not answered.',
+    ({ loss }) => loss,
+  );
 }
 
 function registerAccessMetrics({ metrics, isEnforced, refusals }: ProxyMetricsOptions): void {

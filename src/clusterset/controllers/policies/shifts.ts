@@ -56,6 +56,7 @@ export function createShifts(
   context: AgentContext,
   shifts: Informer<TrafficShift>,
   reports: (service: string) => readonly ProxyCounts[],
+  leftBy: (service: string, cluster: string) => Sight['leftBy'],
 ): Shifts {
   const { clock } = context.world;
   const memories = new Map<string, Memory>();
@@ -77,6 +78,9 @@ export function createShifts(
       await write(shift, { phase: 'Refused', message: refusal.message }, refusal);
       return { requeueAfterMs: refusedMs };
     }
+    // Why it went back stays as it was written.
+    const isOver = shift.status?.phase === 'RolledBack' && shift.spec?.abort !== true;
+    if (isOver && shift.status?.observedGeneration === shift.metadata.generation) return undefined;
     const nowMs = clock.monotonicMs();
     const known = memories.get(key);
     const memory = known?.uid === shift.metadata.uid ? known : undefined;
@@ -107,6 +111,7 @@ export function createShifts(
       to: seen.get(shift.spec!.to) ?? noConnections,
       all: [...seen.values()].reduce(addCounts, noConnections),
       ...(obstacle === undefined ? {} : { obstacle: obstacle.message }),
+      leftBy: leftBy(service, shift.spec!.to),
     };
     return { outcome: stepShift(planOf(shift.spec)!, memory?.state ?? stateOf(shift), sight), counts };
   }

@@ -51,6 +51,15 @@ describe('shift step', () => {
     expect(run(50, bad, calm).state).toMatchObject({ phase: 'RolledBack', percent: 0 });
   });
 
+  test('nodes leave the new cluster -> back, without a failure to be seen; fewer nodes than the bound -> on', () => {
+    const unseen = { ...calm, to: counts(0), leftBy: { nodes: 1, of: 3 } };
+    const back = stepShift(plan, atQuarter.state, unseen);
+    expect(back).toMatchObject({ reason: 'TargetLeft', state: { phase: 'RolledBack', percent: 0 } });
+    expect(back.message).toMatch(/^went back at 25 %: west does not answer from 1 of 3 nodes/);
+    expect(stepShift(plan, atQuarter.state, { ...calm, leftBy: { nodes: 1, of: 50 } }).state.phase).toBe('Shifting');
+    expect(stepShift(plan, firstState, unseen).state.phase).toBe('Measuring');
+  });
+
   test('resets by the endpoint are failures; the same part of them before is not worse', () => {
     const resets = (tried: number, reset: number) => ({ tried, answered: tried, reset });
     expect(stepShift(plan, atQuarter.state, sight(resets(50, 10), resets(200, 10))).reason).toBe('Worse');

@@ -2,7 +2,8 @@
 // that were observed, so that those in which nobody looked do not count.
 //
 // It measures first what fails before it moves anything. A step is held until it is old enough and enough connections have gone to the
-// new cluster. It goes back at once when more connections fail than before, by more than the bound and by more than chance.
+// new cluster. It goes back at once when more connections fail than before, by more than the bound and by more than chance, and when
+// more nodes than the bound have left the new cluster.
 
 import { addCounts, type ConnectionCounts, noConnections } from '../../../kube/objects/reports/connections.ts';
 import type { ShiftPhase } from '../../kinds/traffic-shift.ts';
@@ -39,6 +40,8 @@ export interface Sight {
   readonly all: ConnectionCounts;
   /** Why the new cluster cannot be judged or used at present. */
   readonly obstacle?: string;
+  /** Proxies that have left the new cluster because it does not answer from their nodes, of all that report. */
+  readonly leftBy?: { readonly nodes: number; readonly of: number };
 }
 
 type ShiftReason =
@@ -50,6 +53,7 @@ type ShiftReason =
   | 'Paused'
   | 'Completed'
   | 'Worse'
+  | 'TargetLeft'
   | 'Aborted';
 
 export interface ShiftOutcome {
@@ -81,6 +85,13 @@ export function stepShift(plan: ShiftPlan, state: ShiftState, sight: Sight): Shi
   const seen = withSight(plan, state, sight);
   if (seen.step > 0 && isWorse(plan, seen))
     return { state: { ...seen, phase: 'RolledBack', percent: 0 }, reason: 'Worse', message: worseMessage(plan, seen) };
+  const left = leftPart(sight);
+  if (seen.step > 0 && left * 100 > plan.maxWorse)
+    return {
+      state: { ...seen, phase: 'RolledBack', percent: 0 },
+      reason: 'TargetLeft',
+      message: leftMessage(plan, seen, sight),
+    };
   const wait = waitingFor(plan, seen, sight);
   if (wait !== undefined) return { state: seen, ...wait };
   // Forward only if the last attempts could all fail; back only if they could all be answered.
@@ -199,6 +210,16 @@ function completedMessage({ to }: ShiftPlan, { percent, seenTo }: ShiftState): s
 function worseMessage({ to, steps, maxWorse }: ShiftPlan, { step, before, seenTo, seenAll }: ShiftState): string {
   const at = `at ${steps[step - 1] ?? 0} %: to ${to} ${figures(seenTo)}, to all ${figures(seenAll)}`;
   return `went back ${at}; before ${figures(before)}, ${maxWorse} points more are allowed`;
+}
+
+/** Nodes that have left the new cluster see no failures any more: each counts with all its connections. */
+function leftPart({ leftBy }: Sight): number {
+  return leftBy === undefined || leftBy.of === 0 ? 0 : leftBy.nodes / leftBy.of;
+}
+
+function leftMessage({ to, steps }: ShiftPlan, { step, seenTo }: ShiftState, { leftBy }: Sight): string {
+  const nodes = `${leftBy!.nodes} of ${leftBy!.of} node${leftBy!.of === 1 ? '' : 's'}`;
+  return `went back at ${steps[step - 1] ?? 0} %: ${to} does not answer from ${nodes} (${figures(seenTo)})`;
 }
 
 function figures(counts: ConnectionCounts): string {

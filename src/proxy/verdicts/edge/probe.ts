@@ -1,0 +1,45 @@
+// Probes one endpoint from this node: connects, and closes at once with a reset. A second attempt is made half-way, so that one lost
+// packet is not taken for silence.
+
+import { connect, type Socket } from 'node:net';
+import type { PathProbe } from '../paths.ts';
+
+export interface ProbeRequest {
+  readonly address: string;
+  readonly port: number;
+  readonly waitMs: number;
+}
+
+/** `unknown` if this machine could not even try. */
+export type ProbeResult = PathProbe | 'unanswered' | 'unknown';
+
+const ownTroubles: ReadonlySet<string | undefined> = new Set([
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+  'ENOMEM',
+  'EADDRNOTAVAIL',
+]);
+
+export function probeEndpoint({ address, port, waitMs }: ProbeRequest): Promise<ProbeResult> {
+  return new Promise((resolve) => {
+    const sockets: Socket[] = [];
+    const end = (found: ProbeResult) => {
+      clearTimeout(second);
+      clearTimeout(last);
+      for (const socket of sockets) socket.resetAndDestroy();
+      resolve(found);
+    };
+    const attempt = (isSecond: boolean) => {
+      const startedMs = performance.now();
+      const socket = connect({ host: address, port });
+      sockets.push(socket);
+      socket.once('connect', () => end({ tookMs: performance.now() - startedMs, isSecond }));
+      // Refused, or no way there: the second attempt would be no better.
+      socket.on('error', ({ code }: NodeJS.ErrnoException) => end(ownTroubles.has(code) ? 'unknown' : 'unanswered'));
+    };
+    const second = setTimeout(() => attempt(true), waitMs / 2);
+    const last = setTimeout(() => end('unanswered'), waitMs);
+    attempt(false);
+  });
+}

@@ -1,0 +1,61 @@
+// How far other clusters are from this node and how many first packets are lost on the way, from the node's own probes. Slow and lossy
+// paths are reported and never left. Pure.
+
+export interface PathProbe {
+  /** From the first packet of the connection that was answered. */
+  readonly tookMs: number;
+  /** An earlier attempt of the same probe was not answered. */
+  readonly isSecond: boolean;
+}
+
+export interface Path {
+  readonly rttMs: number;
+  /** Part of probes whose first attempt was not answered, 0 to 1. */
+  readonly loss: number;
+  readonly probes: number;
+}
+
+const rememberedMax = 20;
+/** The distance is the least of these: load only ever adds to it. */
+const recentMax = 8;
+const clustersMax = 1_000;
+/** From here on a path is called slow or lossy. */
+const slowMs = 300;
+const lossyPart = 0.1;
+const judgedMin = 10;
+
+export class Paths {
+  readonly #clusters = new Map<string, PathProbe[]>();
+
+  note(cluster: string, probe: PathProbe): void {
+    const known = this.#clusters.get(cluster) ?? [];
+    known.push(probe);
+    if (known.length > rememberedMax) known.shift();
+    if (this.#clusters.size < clustersMax || this.#clusters.has(cluster)) this.#clusters.set(cluster, known);
+  }
+
+  rttMs(cluster: string): number | undefined {
+    const known = this.#clusters.get(cluster);
+    return known && Math.min(...known.slice(-recentMax).map(({ tookMs }) => tookMs));
+  }
+
+  *entries(): IterableIterator<[cluster: string, path: Path]> {
+    for (const [cluster, known] of this.#clusters) {
+      const lost = known.filter(({ isSecond }) => isSecond).length;
+      yield [cluster, { rttMs: this.rttMs(cluster)!, loss: lost / known.length, probes: known.length }];
+    }
+  }
+}
+
+export function isSlow({ rttMs }: Path): boolean {
+  return rttMs >= slowMs;
+}
+
+export function isLossy({ loss, probes }: Path): boolean {
+  return probes >= judgedMin && loss >= lossyPart;
+}
+
+/** How long a probe waits: long enough for an answer to its second attempt, which is made half-way. */
+export function probeWaitMs(rttMs: number | undefined): number {
+  return rttMs === undefined ? 2_000 : Math.min(3_000, Math.max(700, 2 * rttMs + 300));
+}
