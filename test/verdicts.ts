@@ -8,8 +8,8 @@ import { SilentWorld } from './support/silent-clusters.ts';
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '30' } } });
 const minutes = Number(values.minutes);
 if (!(minutes > 0)) throw new Error(`--minutes ${values.minutes}: want a number above 0`);
-const missing = namespacesMissing();
-if (missing !== '') throw new Error(`check:verdicts${missing}`);
+const why = namespacesMissing();
+if (why !== '') throw new Error(`check:verdicts${why}`);
 
 const world = new SilentWorld();
 let isFalse = false;
@@ -23,13 +23,16 @@ try {
         `${way}, ${failing.length} of 2: left after ${leftMs} ms, used again ${backMs} ms after, failed ${failed}`,
       );
     }
-  for (const distanceMs of [0, 200, 700]) {
+  const missing = world.distanceMissing();
+  const distances = missing === '' ? [0, 200, 700] : [0];
+  if (missing !== '') console.log(`not run with 200 and 700 ms of distance: ${missing}`);
+  for (const distanceMs of distances) {
     if (distanceMs > 0) world.setDistance('west', distanceMs);
-    const { left, reports } = await world.calm((minutes * 60) / 3);
+    const seconds = (minutes * 60) / distances.length;
+    const { left, reports } = await world.calm(seconds);
     const answers = reports.map((each) => Object.values(each.answers).reduce((sum, count) => sum + count, 0));
-    console.log(
-      `${distanceMs} ms, ${(minutes / 3).toFixed(1)} min: answered ${answers.join(', ')}; left ${left.join(', ') || 'nothing'}`,
-    );
+    const found = left.join(', ') || 'nothing';
+    console.log(`${distanceMs} ms, ${Math.round(seconds)} s: answered ${answers.join(', ')}; left ${found}`);
     isFalse ||= left.length > 0;
   }
 } finally {

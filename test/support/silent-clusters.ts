@@ -22,11 +22,10 @@ import {
 const clusters = { east: '10.71.0', west: '10.72.0' } as const;
 type ClusterId = keyof typeof clusters;
 const hosts = [1, 2] as const;
-const ways = ['reset', 'drop', 'black hole'] as const;
-export type Way = (typeof ways)[number];
+export type Way = 'reset' | 'drop' | 'black hole';
 const vip = '243.0.0.1';
 
-export interface Outcome {
+interface Outcome {
   readonly leftMs: number;
   readonly backMs: number;
   readonly report: ClientReport;
@@ -100,6 +99,17 @@ export class SilentWorld {
     return silent?.services['shop/web'] ?? {};
   }
 
+  /** Why distance cannot be had here; empty if it can. */
+  distanceMissing(): string {
+    try {
+      this.setDistance('west', 1);
+      this.setDistance('west', 0);
+      return '';
+    } catch {
+      return 'this kernel has no netem';
+    }
+  }
+
   /** Of both directions together. */
   setDistance(id: ClusterId, milliseconds: number): void {
     const [place, what] = [this.#places[id], `dev eth0 root`];
@@ -107,11 +117,6 @@ export class SilentWorld {
       place,
       `tc qdisc ${milliseconds === 0 ? 'del' : 'replace'} ${what}${milliseconds === 0 ? '' : ` netem delay ${milliseconds}ms limit 100000`}`,
     );
-  }
-
-  async roundTripMs(id: ClusterId): Promise<number | undefined> {
-    const { silent } = JSON.parse((await this.proxy.get('/status')).text);
-    return silent?.paths[id]?.rttMs;
   }
 
   /** Breaks endpoints of east under load, waits until they are left, mends them and waits until they are used again. */
