@@ -2,14 +2,21 @@ import { describe, expect, test } from 'vitest';
 import { probeDueMs, stepVerdict, unknownVerdict, type Verdict } from './endpoint-verdict.ts';
 
 /** `500 t3` three tried, `a` answered, `r` refused, `ok` and `no` a probe; each with its time. */
-function run(
-  lines: string,
-  { rttMs = 10 as number | undefined, knows = true, from = unknownVerdict as Verdict } = {},
-): Verdict {
+interface Setting {
+  readonly rttMs?: number | 'unknown';
+  readonly knows?: boolean;
+  readonly from?: Verdict;
+}
+
+function run(lines: string, { rttMs = 10, knows = true, from = unknownVerdict }: Setting = {}): Verdict {
   let verdict = from;
   for (const line of lines.split(',')) {
     const [ms, ...sights] = line.trim().split(' ');
-    const circumstances = { nowMs: Number(ms), rttMs, hasAnsweredProbe: knows };
+    const circumstances = {
+      nowMs: Number(ms),
+      rttMs: rttMs === 'unknown' ? undefined : rttMs,
+      hasAnsweredProbe: knows,
+    };
     for (const sight of sights) {
       if (sight === 'ok' || sight === 'no')
         verdict = stepVerdict(verdict, { kind: 'probed', isAnswered: sight === 'ok' }, circumstances);
@@ -58,8 +65,8 @@ describe('endpoint verdict', () => {
     expect(run('500 t3 ask no', { rttMs: 700 }).kind).toBe('suspected');
     expect(run('500 t3 ask no, 1000 t1', { rttMs: 700 }).kind).toBe('suspected');
     expect(run('500 t3 ask no, 1300 t1', { rttMs: 700 }).kind).toBe('silent');
-    expect(run('500 t3 ask no, 1500 t1', { rttMs: undefined }).kind).toBe('suspected');
-    expect(run('500 t3 ask no, 2000 t1', { rttMs: undefined }).kind).toBe('silent');
+    expect(run('500 t3 ask no, 1500 t1', { rttMs: 'unknown' }).kind).toBe('suspected');
+    expect(run('500 t3 ask no, 2000 t1', { rttMs: 'unknown' }).kind).toBe('silent');
   });
 
   test('probes alone -> two of them, and only where one was answered before', () => {
