@@ -12,7 +12,7 @@ import type { ProxyState } from '../state.ts';
 import type { ProbeRequest, ProbeResult } from './edge/probe.ts';
 import { probeDueMs, type Sight, stepVerdict, unknownVerdict, type Verdict } from './endpoint-verdict.ts';
 import { type LeftClusters, leftIn, silentReport } from './left-clusters.ts';
-import { Paths, probeWaitMs } from './paths.ts';
+import { describePath, Paths, probeWaitMs } from './paths.ts';
 
 export interface JudgeOptions {
   readonly world: Pick<World, 'clock' | 'timers'>;
@@ -28,10 +28,7 @@ export interface JudgeOptions {
 }
 
 /** Of one look, by `ADDRESS ENDPOINT PORT`. */
-export type Counted = ReadonlyMap<
-  string,
-  { readonly tried: number; readonly answered: number; readonly refused: number }
->;
+type Counted = ReadonlyMap<string, { readonly tried: number; readonly answered: number; readonly refused: number }>;
 
 interface Watched {
   readonly target: Target;
@@ -100,9 +97,7 @@ export class Judge implements Answering<Target> {
         [cluster, `${each.left} of ${each.of}, since ${formatTime(each.sinceMs)}`] as const;
       return [service, Object.fromEntries([...clusters].map(of))] as const;
     });
-    const paths = [...this.paths.entries()].slice(0, shownMax).map(([cluster, { rttMs, loss, probes }]) => {
-      return [cluster, { rttMs: Math.round(rttMs * 10) / 10, lost: `${Math.round(loss * probes)} of ${probes}` }];
-    });
+    const paths = [...this.paths.entries()].slice(0, shownMax).map(([cluster, path]) => [cluster, describePath(path)]);
     return { services: Object.fromEntries(services), paths: Object.fromEntries(paths) };
   }
 

@@ -4,7 +4,7 @@ import { compareText } from '../../base/compare-text.ts';
 import type { SilentReport } from '../../kube/objects/reports/silent-clusters.ts';
 import type { PortChoice } from '../choose.ts';
 
-export interface LeftCluster {
+interface LeftCluster {
   /** Addresses and ports, in order. */
   readonly endpoints: readonly string[];
   /** Ready endpoints of the cluster, with those. */

@@ -8,7 +8,7 @@ export interface PathProbe {
   readonly isSecond: boolean;
 }
 
-export interface Path {
+interface Path {
   readonly rttMs: number;
   /** Part of probes whose first attempt was not answered, 0 to 1. */
   readonly loss: number;
@@ -47,12 +47,15 @@ export class Paths {
   }
 }
 
-export function isSlow({ rttMs }: Path): boolean {
-  return rttMs >= slowMs;
-}
-
-export function isLossy({ loss, probes }: Path): boolean {
-  return probes >= judgedMin && loss >= lossyPart;
+/** For people. */
+export function describePath({ rttMs, loss, probes }: Path): object {
+  const isLossy = probes >= judgedMin && loss >= lossyPart;
+  const called = [...(rttMs >= slowMs ? ['slow'] : []), ...(isLossy ? ['lossy'] : [])];
+  return {
+    rttMs: Math.round(rttMs * 10) / 10,
+    lost: `${Math.round(loss * probes)} of ${probes}`,
+    ...(called.length === 0 ? {} : { called: called.join(', ') }),
+  };
 }
 
 /** How long a probe waits: long enough for an answer to its second attempt, which is made half-way. */
