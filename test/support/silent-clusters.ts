@@ -155,7 +155,7 @@ export class SilentWorld {
   ): Promise<{ readonly left: readonly string[]; readonly reports: readonly ClientReport[] }> {
     const loads = [
       this.load(this.pod, { lanes: 4 }),
-      this.load(this.pod, { lanes: 4, closeMs: 20 }),
+      this.load(this.pod, { lanes: 4, closeMs: 0 }),
       this.load(this.barred, { lanes: 2, timeoutMs: 1_500 }),
     ];
     const left = new Set<string>();
