@@ -66,6 +66,7 @@ test('refusals: more pairs than are kept -> the rest is counted as other, no pac
   registerProxyMetrics({
     ...{ metrics, size: () => ({ services: 0, ports: 0 }), problems: () => 0, isStale: () => false },
     ...{ connections: () => new Map(), isEnforced: () => false, refusals: () => refusals.all() },
+    ...{ silent: () => new Map(), paths: () => [] },
   });
   const text = await metrics.text();
   const series = [...text.matchAll(/^portolan_proxy_access_refused_packets_total\{(.*)\} (\d+)$/gm)];

@@ -47,7 +47,6 @@ export function registerProxyMetrics(options: ProxyMetricsOptions): void {
         [...clusters].flatMap(([cluster, counts]) => seriesOf(key, cluster, counts)),
       ),
   });
-  registerAccessMetrics(options);
   registerVerdicts(options);
 }
 

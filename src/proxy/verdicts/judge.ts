@@ -9,10 +9,9 @@ import type { Target } from '../../catalog/routing/targets.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
 import type { SilentCluster, SilentReport } from '../../kube/objects/reports/silent-clusters.ts';
 import type { ProxyState } from '../state.ts';
-import type { ProbeRequest, ProbeResult } from './edge/probe.ts';
 import { probeDueMs, type Sight, stepVerdict, unknownVerdict, type Verdict } from './endpoint-verdict.ts';
 import { type LeftClusters, leftIn, silentReport } from './left-clusters.ts';
-import { describePath, Paths, probeWaitMs } from './paths.ts';
+import { describePath, Paths, type ProbeRequest, type ProbeResult, probeWaitMs } from './paths.ts';
 
 export interface JudgeOptions {
   readonly world: Pick<World, 'clock' | 'timers'>;

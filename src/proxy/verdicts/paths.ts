@@ -1,12 +1,21 @@
 // How far other clusters are from this node and how many first packets are lost on the way, from the node's own probes. Slow and lossy
 // paths are reported and never left. Pure.
 
-export interface PathProbe {
+interface PathProbe {
   /** From the first packet of the connection that was answered. */
   readonly tookMs: number;
   /** An earlier attempt of the same probe was not answered. */
   readonly isSecond: boolean;
 }
+
+export interface ProbeRequest {
+  readonly address: string;
+  readonly port: number;
+  readonly waitMs: number;
+}
+
+/** `unknown` if this machine could not even try. */
+export type ProbeResult = PathProbe | 'unanswered' | 'unknown';
 
 interface Path {
   readonly rttMs: number;

@@ -2,16 +2,7 @@
 // packet is not taken for silence.
 
 import { connect, type Socket } from 'node:net';
-import type { PathProbe } from '../paths.ts';
-
-export interface ProbeRequest {
-  readonly address: string;
-  readonly port: number;
-  readonly waitMs: number;
-}
-
-/** `unknown` if this machine could not even try. */
-export type ProbeResult = PathProbe | 'unanswered' | 'unknown';
+import type { ProbeRequest, ProbeResult } from '../paths.ts';
 
 const ownTroubles: ReadonlySet<string | undefined> = new Set([
   'EMFILE',
