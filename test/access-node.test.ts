@@ -65,13 +65,13 @@ describe.skipIf(why !== '')(`access on a node${why}`, () => {
   const children: ChildProcess[] = [];
 
   const put = (object: object) => home.order({ put: object as never });
-  const access = (mode: string) => {
-    const sources = { west: ['10.88.0.21/32', 'fd88::21/128'], south: ['10.88.0.22/32', 'fd88::22/128'] };
+  const known = { west: ['10.88.0.21/32', 'fd88::21/128'], south: ['10.88.0.22/32', 'fd88::22/128'] };
+  const access = (mode: string, { sources = known, closedRanges = [] as string[] } = {}) => {
     return put({
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'portolan-clusterset-dns', namespace: 'portolan-system' },
-      data: { access: JSON.stringify({ mode, sources, podRanges: ['10.91.0.0/16', 'fd91::/16'], closedRanges: [] }) },
+      data: { access: JSON.stringify({ mode, sources, podRanges: ['10.91.0.0/16', 'fd91::/16'], closedRanges }) },
     });
   };
   const putExport = async (name: string, to: string | undefined) => {
@@ -100,8 +100,13 @@ describe.skipIf(why !== '')(`access on a node${why}`, () => {
       ),
     );
   const addressOf = (pod: number, family: 4 | 6) => (family === 4 ? `10.91.${pod}.2` : `fd91:${pod}::2`);
-  const attempt = (from: string, list: readonly Attempt[]): boolean[] => {
-    const input = JSON.stringify(list.map(({ pod, family, ...rest }) => ({ ...rest, host: addressOf(pod, family) })));
+  const attempt = (from: string, list: readonly Attempt[]): boolean[] =>
+    attemptAt(
+      from,
+      list.map(({ pod, family, ...rest }) => ({ ...rest, host: addressOf(pod, family) })),
+    );
+  const attemptAt = (from: string, list: readonly object[]): boolean[] => {
+    const input = JSON.stringify(list);
     const [first, ...rest] = [...net.within(places.get(from)!), process.execPath, attemptsOf];
     return JSON.parse(execFileSync(first!, rest, { input, encoding: 'utf8', timeout: 300_000, maxBuffer: 1 << 26 }));
   };
@@ -225,5 +230,81 @@ describe.skipIf(why !== '')(`access on a node${why}`, () => {
     expect(isReached('west', 2, 8080)).toBe(false);
     await putExport('api', 'west');
     await until('exported again', async () => isReached('west', 2, 8080));
+  });
+
+  const isBoundary = () => [isReached('west', 1, 8080), isReached('west', 3, 8080), isReached('west', 3, 8080, 6)];
+
+  test('access: the proxy is frozen, killed, stopped -> its rules stay; started again -> enforced again', async () => {
+    proxy.child.kill('SIGSTOP');
+    expect(isBoundary()).toEqual([true, false, false]);
+    proxy.child.kill('SIGCONT');
+    for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+      await proxy.stop(signal);
+      expect(isBoundary(), signal).toEqual([true, false, false]);
+      proxy = await startProxy();
+      expect(isBoundary(), `after ${signal}`).toEqual([true, false, false]);
+    }
+    await until('enforced', async () => (await report())?.isEnforced === true);
+  });
+
+  test('access: a Pod with the address of its node -> exported ports are limited, others stay open and are counted', async () => {
+    const address = node.address;
+    servers.push(
+      await startServers(
+        net,
+        node,
+        [8080, 9999].map((port) => ({ kind: 'tcp' as const, port, address, says: 'node' })),
+      ),
+    );
+    const slice = (name: string, port: number) =>
+      put({
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: { name, namespace: 'shop', labels: { 'kubernetes.io/service-name': name } },
+        addressType: 'IPv4',
+        ports: [{ name: 'tcp', protocol: 'TCP', port }],
+        endpoints: [{ addresses: [address], conditions: { ready: true } }],
+      });
+    const calls = (from: string) =>
+      attemptAt(
+        from,
+        [8080, 9999].map((port) => ({ from, kind: 'tcp', port, host: address })),
+      );
+    expect(calls('west')).toEqual([true, true]);
+    await slice('host', 8080);
+    await slice('agent', 9999);
+    await putExport('host', 'south');
+    await until('limited', async () => !calls('west')[0]);
+    expect([calls('west'), calls('south')]).toEqual([
+      [false, true],
+      [true, true],
+    ]);
+    await until('counted', async () => ((await report())?.uncovered ?? 0) >= 1);
+  });
+
+  test('access: closed ranges -> packets of nobody from there are refused too, those of members are not', async () => {
+    expect(isReached('stranger', 3, 8080)).toBe(true);
+    await access('Exported', { closedRanges: ['10.88.0.0/24', 'fd88::/64'] });
+    await until('closed', async () => !isReached('stranger', 3, 8080));
+    expect([isReached('stranger', 1, 8080), isReached('stranger', 3, 8080, 6)]).toEqual([false, false]);
+    expect(isBoundary()).toEqual([true, false, false]);
+    await access('Exported');
+    await until('open again', async () => isReached('stranger', 3, 8080));
+  });
+
+  test('access: two members claim one address -> only what is exported to all is reached from there, and it is reported', async () => {
+    expect(isReached('west', 2, 8080)).toBe(true);
+    await access('Exported', { sources: { ...known, south: [...known.south, '10.88.0.21/32'] } });
+    await until('told', async () => (await report())?.reason === 'OverlappingRanges');
+    expect([isReached('west', 1, 8080), isReached('west', 2, 8080), isReached('west', 1, 9090)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    await access('Exported', { sources: { ...known, south: [] } });
+    await until('told', async () => (await report())?.reason === 'NoSourceRanges');
+    await access('Exported');
+    await until('enforced', async () => (await report())?.isEnforced === true);
+    expect(isReached('west', 2, 8080)).toBe(true);
   });
 });
