@@ -135,6 +135,10 @@ const loaders: readonly Loader[] = [
     load: async (deps) => (await import('./cli/traffic/observe.ts')).addObserveCommand(program, deps),
   },
   {
+    adds: ['top'],
+    load: async (deps) => (await import('./cli/traffic/top.ts')).addTopCommand(program, deps),
+  },
+  {
     adds: ['federation'],
     load: async (deps) => (await import('./cli/federation.ts')).addFederationCommand(program, deps),
   },

@@ -24,6 +24,7 @@ const reports = [
     'version',
     'test connectivity',
     'observe',
+    'top',
   ],
   ...['peer list', 'peer status', 'peer services', 'peer routes', 'peer diff', 'xds status'],
   ...['snapshot list', 'snapshot inspect'],

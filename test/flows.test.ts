@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { TopRow } from '../src/cli/traffic/top-rows.ts';
 import type { FlowPage } from '../src/proxy/flows/flow.ts';
 import { until } from './support/dns-process.ts';
 import { claimsOf, importOf, sliceOf } from './support/imports.ts';
@@ -113,6 +114,24 @@ describe.skipIf(why !== '')(`flows on a node${why}`, () => {
     expect(refused[0]!.sent?.packets, 'the end of a refused one is told at once').toBe(1);
     expect(new Set((await flows('--to', 'farther')).map(({ service }) => service))).toEqual(new Set(['shop/silent']));
     expect(await flows('--cluster', 'elsewhere')).toEqual([]);
+  });
+
+  test('top -> every connection is counted, by service and by cluster, as the clients counted them', async () => {
+    const top = async (...args: string[]) => {
+      const [program, ...rest] = [...net.within(node), portolan, 'top', '--kubeconfig', home.kubeconfig, ...args];
+      return run(program!, rest, { timeoutMs: 30_000 });
+    };
+    const rows: TopRow[] = JSON.parse((await top('-o', 'json')).out);
+    const of = (name: string) => rows.find(({ service }) => service === name);
+    expect(of('shop/good')).toMatchObject({ from: 'near', tried: 40, answered: 40, refused: 0, failed: 0 });
+    expect(of('shop/closed')).toMatchObject({ tried: 12, answered: 0, refused: 12, failed: 12 });
+    expect(of('shop/silent')).toMatchObject({ answered: 0, refused: 0 });
+    expect(of('shop/silent')!.failed).toBeGreaterThanOrEqual(4);
+    const { out, code } = await top('--once', '--by', 'cluster');
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /^FROM +TO +CONN\/S +FAILED\/S +CONNECTIONS +FAILED +RESET\nnear +far +0\.0 +0\.0 +52 +12 +0\n/,
+    );
   });
 
   test('the table for people -> one row each; a wrong outcome -> refused; a stopped proxy -> named, exit code 8', async () => {

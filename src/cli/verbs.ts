@@ -27,6 +27,7 @@ export const verbs = {
   explain: 'show each field of a service, which cluster exports what, and which value won',
   plan: 'preview the effect of exports, services and export policies in a file',
   observe: 'show the last connections to services, or follow new ones',
+  top: 'show which services, or clusters, get most connections, and how many fail',
   dashboard: 'serve a web page over one or several clusters',
   doctor: 'check one or several clusters, and explain each problem and its solution',
   trace: 'follow a service from its export to the answer in a cluster, with the time of each step',

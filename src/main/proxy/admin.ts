@@ -21,6 +21,7 @@ export function startProxyAdmin(options: ProxyAdminOptions): Promise<AdminEndpoi
   const { proxy, listen, metrics } = options;
   const routes: Record<string, AdminRoute> = {
     '/verify': { methods: ['POST'], handle: async () => ({ differences: await proxy.verify() }) },
+    '/connections': { methods: ['GET'], handle: async () => proxy.connections() },
     '/flows': { methods: ['GET'], handle: ({ query }) => flowsOf(proxy, query) },
     '/connectivity': { methods: ['GET'], handle: ({ query }) => test(options, query) },
   };

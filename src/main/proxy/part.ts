@@ -25,6 +25,8 @@ import type { Identify } from '../../proxy/connectivity/prober.ts';
 import { ConntrackEvents } from '../../proxy/flows/edge/conntrack-events.ts';
 import type { FlowPage } from '../../proxy/flows/flow.ts';
 import { type AskedFlows, flowPage, KernelFlows } from '../../proxy/flows/flows.ts';
+import { FlowOwners } from '../../proxy/flows/owners.ts';
+import { type TotalPage, Totals } from '../../proxy/flows/totals.ts';
 import { NearSide } from '../../proxy/near-side.ts';
 import { openKernelMode } from '../../proxy/nft/kernel-mode.ts';
 import { registerProxyMetrics } from '../../proxy/nft/metrics.ts';
@@ -80,6 +82,8 @@ export interface ProxyRole {
   verify(): Promise<string[]>;
   /** The last flows, or those after a number; absent if none are recorded. */
   readonly flows?: (asked: AskedFlows) => Promise<FlowPage>;
+  /** All TCP connections by service and cluster. */
+  connections(): TotalPage;
   stop(): Promise<void>;
 }
 
@@ -107,7 +111,8 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   const parts = new Parts(log);
   const input = { ...options.view, isUserspace: mode === 'userspace' };
   const state = new ProxyState(viewOf(input));
-  const ownFlows = options.recordsFlows && mode === 'userspace' ? new UserspaceFlows(world.clock) : undefined;
+  const [totals, owners, sinceMs] = [new Totals(), new FlowOwners(state), world.clock.wallMs()];
+  const ownFlows = options.recordsFlows && mode === 'userspace' ? new UserspaceFlows(world.clock, totals) : undefined;
   const serving =
     mode === 'userspace'
       ? new Listeners({ world, log, state, flows: ownFlows })
@@ -115,6 +120,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
           ...options,
           state,
           tellsFlows: options.recordsFlows,
+          onCounted: (since) => totals.count(since, owners, world.clock.wallMs()),
           leavesSilent: options.leavesSilent ?? true,
           onSilent: () => lease.changed(),
           table: { ranges: input.ranges, redirectExceptUid: options.envoyUid },
@@ -158,7 +164,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   const kernelFlows =
     options.recordsFlows && 'untoldFlows' in serving
       ? new KernelFlows({
-          ...{ world, state, unrecorded: () => serving.untoldFlows() },
+          ...{ world, owners, unrecorded: () => serving.untoldFlows() },
           open: (events) => new ConntrackEvents(events),
         })
       : undefined;
@@ -231,6 +237,10 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
         ...(judge === undefined ? {} : { silent: judge.status() }),
         ...(accessReport() === undefined ? {} : { access: accessReport() }),
       };
+    },
+    connections: () => {
+      const { cluster: from } = state.view.self;
+      return { node, from, sinceMs, atMs: world.clock.wallMs(), rows: totals.rows() };
     },
     flows: recorded && ((asked) => flowPage(recorded, { state, node }, asked)),
     verify: async () => ('verify' in serving ? serving.verify() : []),

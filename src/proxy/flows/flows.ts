@@ -4,7 +4,7 @@ import type { Timers } from '../../base/world.ts';
 import type { ProxyState } from '../state.ts';
 import type { FlowFilter, FlowLosses, FlowPage } from './flow.ts';
 import type { LogPage } from './flow-log.ts';
-import { FlowOwners } from './owners.ts';
+import type { FlowOwners } from './owners.ts';
 import { FlowRecorder } from './recorder.ts';
 
 /** The kernel's events, line by line. */
@@ -18,7 +18,7 @@ export interface FlowEvents {
 
 export interface KernelFlowsOptions {
   readonly world: { readonly timers: Timers; readonly clock: { wallMs(): number } };
-  readonly state: ProxyState;
+  readonly owners: FlowOwners;
   readonly open: (options: { readonly timers: Timers; readonly onLine: (line: string) => void }) => FlowEvents;
   /** Connections that the kernel has not told of. */
   readonly unrecorded: () => Promise<number>;
@@ -37,9 +37,9 @@ export class KernelFlows implements FlowSource {
   readonly #events: FlowEvents;
 
   constructor(options: KernelFlowsOptions) {
-    const { world, state } = options;
+    const { world, owners } = options;
     this.#options = options;
-    this.#recorder = new FlowRecorder(new FlowOwners(state));
+    this.#recorder = new FlowRecorder(owners);
     const onLine = (line: string) => this.#recorder.line(line, world.clock.wallMs());
     this.#events = options.open({ timers: world.timers, onLine });
   }

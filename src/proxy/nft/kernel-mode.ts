@@ -14,7 +14,7 @@ import { probeEndpoint } from '../verdicts/edge/probe.ts';
 import { Judge } from '../verdicts/judge.ts';
 import { type ApplierStatus, NftApplier } from './applier.ts';
 import { Conntrack } from './conntrack.ts';
-import { countsTable } from './counts-table.ts';
+import { countsTable, type KernelCounters } from './counts-table.ts';
 import { listCounts } from './edge/list-counts.ts';
 import { takeLock } from './edge/lock.ts';
 import { lostTrack, NftMonitor } from './edge/monitor.ts';
@@ -39,6 +39,8 @@ export interface KernelModeOptions {
   readonly redirects?: readonly Redirect[];
   /** How often the kernel's rules are read back and compared; 0 never. */
   readonly verifyMs: number;
+  /** Told every half second what the kernel has counted since the last time. */
+  readonly onCounted: (since: KernelCounters) => void;
   /** Whether the kernel tells of connections to clusterset addresses. */
   readonly tellsFlows: boolean;
   /** Whether endpoints that do not answer from this node are left. */
@@ -120,7 +122,10 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
   const counts: KernelCounts = new KernelCounts({
     ...options,
     ranges: table.ranges,
-    onLook: (since) => judge?.counted(since),
+    onLook: (since) => {
+      judge?.counted(since);
+      options.onCounted(since);
+    },
     nft: { apply: (script) => nft.apply(script), listCounts: () => listCounts(host, countsTable) },
   });
   parts.add('counts', () => counts.stop());

@@ -4,6 +4,7 @@ import type { Backend, PortChoice } from '../choose.ts';
 import type { Flow, FlowFilter, FlowLosses } from '../flows/flow.ts';
 import { FlowLog, type LogPage } from '../flows/flow-log.ts';
 import type { FlowSource } from '../flows/flows.ts';
+import type { Totals } from '../flows/totals.ts';
 
 /** One connection to one endpoint. */
 export interface OpenFlow {
@@ -22,10 +23,12 @@ export class UserspaceFlows implements FlowSource {
   readonly problem = '';
   readonly #log = new FlowLog();
   readonly #clock: { wallMs(): number };
+  readonly #totals: Totals;
   #count = 0;
 
-  constructor(clock: { wallMs(): number }) {
+  constructor(clock: { wallMs(): number }, totals: Totals) {
     this.#clock = clock;
+    this.#totals = totals;
   }
 
   open(service: string, { ip, port }: Pick<PortChoice, 'ip' | 'port'>, backend: Backend, client: FlowClient): OpenFlow {
@@ -38,8 +41,13 @@ export class UserspaceFlows implements FlowSource {
     const sinceMs = () => Math.max(0, this.#clock.wallMs() - startedMs);
     let answer: Flow = { ...known, outcome: 'answered' };
     return {
-      failed: (outcome) => this.#note({ ...known, outcome, endedMs: startedMs + sinceMs() }),
+      failed: (outcome) => {
+        const refused = outcome === 'refused' ? 1 : 0;
+        this.#totals.add(service, backend.cluster, { tried: 1, refused });
+        this.#note({ ...known, outcome, endedMs: startedMs + sinceMs() });
+      },
       answered: () => {
+        this.#totals.add(service, backend.cluster, { tried: 1, answered: 1 });
         answer = { ...answer, answeredAfterMs: sinceMs() };
         this.#note(answer);
       },

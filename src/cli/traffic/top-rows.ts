@@ -1,0 +1,71 @@
+// What `portolan top` shows: sums over nodes, and rates between two readings. Pure.
+
+import type { Connections, TotalPage } from '../../proxy/flows/totals.ts';
+
+export type By = 'service' | 'cluster';
+
+export interface NodeTotals {
+  /** Differs for every start of a proxy: its counters begin at zero. */
+  readonly key: string;
+  readonly page: TotalPage;
+}
+
+export interface TopRow extends Connections {
+  readonly service?: string;
+  readonly from: string;
+  readonly to?: string;
+  readonly failed: number;
+  readonly triedPerSecond: number;
+  readonly failedPerSecond: number;
+}
+
+/** The busiest first. */
+export function topRows(before: readonly NodeTotals[], now: readonly NodeTotals[], by: By): TopRow[] {
+  const earlier = new Map(before.map(({ key, page }) => [key, page]));
+  const rows = new Map<string, TopRow>();
+  for (const { key, page } of now) {
+    const last = earlier.get(key);
+    const seconds = last === undefined ? 0 : (page.atMs - last.atMs) / 1000;
+    const known = new Map((last?.rows ?? []).map((row) => [`${row.service} ${row.cluster}`, row]));
+    for (const row of page.rows) {
+      const old = known.get(`${row.service} ${row.cluster}`);
+      const rate = (value: number, was: number) => (seconds > 0 ? (value - was) / seconds : 0);
+      const place = by === 'service' ? { service: row.service, from: page.from } : { from: page.from, to: row.cluster };
+      const name = Object.values(place).join(' ');
+      const sum = rows.get(name);
+      const add = (column: keyof Connections) => row[column] + (sum?.[column] ?? 0);
+      rows.set(name, {
+        ...place,
+        ...{ tried: add('tried'), answered: add('answered'), refused: add('refused'), reset: add('reset') },
+        failed: failedOf(row) + (sum?.failed ?? 0),
+        triedPerSecond: rate(row.tried, old?.tried ?? 0) + (sum?.triedPerSecond ?? 0),
+        failedPerSecond: rate(failedOf(row), old === undefined ? 0 : failedOf(old)) + (sum?.failedPerSecond ?? 0),
+      });
+    }
+  }
+  return [...rows.values()].sort((a, b) => b.triedPerSecond - a.triedPerSecond || b.tried - a.tried);
+}
+
+/** Every attempt is answered, refused, or has neither. */
+function failedOf({ tried, answered }: Connections): number {
+  return Math.max(0, tried - answered);
+}
+
+export function topTable(rows: readonly TopRow[], by: By): [head: string[], rows: string[][]] {
+  const head = [
+    ...(by === 'service' ? ['SERVICE', 'FROM'] : ['FROM', 'TO']),
+    'CONN/S',
+    'FAILED/S',
+    'CONNECTIONS',
+    'FAILED',
+    'RESET',
+  ];
+  return [
+    head,
+    rows.map(({ service, from, to, triedPerSecond, failedPerSecond, tried, failed, reset }) => [
+      ...(service === undefined ? [from, to || '?'] : [service, from]),
+      ...[triedPerSecond, Math.max(0, failedPerSecond)].map((rate) => rate.toFixed(1)),
+      ...[tried, failed, reset].map(String),
+    ]),
+  ];
+}
