@@ -57,6 +57,7 @@ const others: Readonly<Record<string, string>> = {
   'xds drain': 'acts on one running Envoy, and is done when it ends',
   'xds renew': 'writes certificates to files, and runs on if asked to',
   'snapshot save': 'writes one file and is done when it ends',
+  'api migrate': 'copies the objects of a home that does not run',
   'snapshot restore': 'changes the folder of a home that does not run',
   'demo break': 'acts on the running demo at once',
   'demo heal': 'acts on the running demo at once',

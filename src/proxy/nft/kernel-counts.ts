@@ -63,9 +63,13 @@ export class KernelCounts {
     this.#ranges = options.ranges;
   }
 
-  /** What an earlier process left is removed: counters begin at zero. */
-  start(): void {
-    this.#run(() => this.#options.nft.apply(removeCountsScript));
+  /** What an earlier process left is removed: counters begin at zero. Resolves when the kernel counts, or cannot. */
+  async start(): Promise<void> {
+    this.#run(async () => {
+      await this.#options.nft.apply(removeCountsScript);
+      await this.#look();
+    });
+    await this.#running;
   }
 
   setRanges(ranges: readonly IpRange[]): void {

@@ -142,7 +142,7 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
   return {
     start: async () => {
       await applier.start();
-      counts.start();
+      await counts.start();
       judge?.start();
     },
     tally: counts.tally,

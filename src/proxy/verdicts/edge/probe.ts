@@ -18,7 +18,7 @@ export function probeEndpoint({ address, port, waitMs }: ProbeRequest): Promise<
     const end = (found: ProbeResult) => {
       clearTimeout(second);
       clearTimeout(last);
-      for (const socket of sockets) socket.resetAndDestroy();
+      for (const socket of sockets) close(socket);
       resolve(found);
     };
     const attempt = (isSecond: boolean) => {
@@ -33,4 +33,10 @@ export function probeEndpoint({ address, port, waitMs }: ProbeRequest): Promise<
     const last = setTimeout(() => end('unanswered'), waitMs);
     attempt(false);
   });
+}
+
+/** A reset of one that is not connected yet would wait until it is: for minutes where nobody answers. */
+function close(socket: Socket): void {
+  if (socket.connecting) socket.destroy();
+  else socket.resetAndDestroy();
 }
