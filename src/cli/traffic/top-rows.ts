@@ -1,4 +1,4 @@
-// What `portolan top` shows: sums over nodes, and rates between two readings. Pure.
+// The rows of `portolan top`: sums over nodes, and rates between two readings. Pure.
 
 import type { Connections, TotalPage } from '../../proxy/flows/totals.ts';
 
