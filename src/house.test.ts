@@ -137,15 +137,7 @@ const orders: Record<string, readonly (readonly string[])[]> = {
     ['explain'],
     ['.'],
   ],
-  catalog: [
-    ['packed', 'lists'],
-    ['facts', 'claims'],
-    ['routing'],
-    ['names'],
-    ['outside', 'federation'],
-    ['copy'],
-    ['.'],
-  ],
+  catalog: [['packed', 'lists'], ['facts', 'claims'], ['names'], ['outside', 'federation'], ['copy'], ['.']],
   clusterset: [
     ['kinds'],
     ['rules'],

@@ -7,6 +7,7 @@ import { addressProblem, noOthers } from '../addresses/address-right.ts';
 import { isSameJson } from '../base/json.ts';
 import { formatAddress, formatRange, type IpRange } from '../base/net/ip.ts';
 import type { Clock, Timer, Timers } from '../base/world.ts';
+import { seenFrom } from '../clusterset/rules/choice/locality.ts';
 import { type SetLocality, unknownLocality } from '../clusterset/rules/locality.ts';
 import { oneNetwork, type SetNetworks } from '../clusterset/rules/networks/networks.ts';
 import { readImportableSinceMs } from '../clusterset/rules/propagation.ts';
@@ -21,7 +22,6 @@ import { type OwnerInput, OwnerNames } from './names/owner-names.ts';
 import type { Sets } from './names/port-names.ts';
 import { fixedNames, makeZone, type Zone, type ZoneSource } from './names/zones.ts';
 import type { ClusterPlace } from './packed/places.ts';
-import { seenFrom } from './routing/locality.ts';
 
 export interface CatalogOptions {
   readonly clock: Clock;

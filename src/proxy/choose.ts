@@ -1,15 +1,15 @@
 // The choice function of both modes: for each address and port of a service, the ready endpoints that new connections go
-// to. Pure. Locality is the one rule of src/catalog/routing/locality.ts.
+// to. Pure. Locality is the one rule of src/clusterset/rules/choice/locality.ts.
 
 import { formatAddress } from '../base/net/ip.ts';
 import type { NamedSlice, OwnerFacts } from '../catalog/facts/facts.ts';
 import type { PortFacts } from '../catalog/facts/ports.ts';
-import type { Answering, LeftEndpoint } from '../catalog/routing/answering.ts';
-import { choose as chooseEndpoints } from '../catalog/routing/choose.ts';
-import type { Place } from '../catalog/routing/locality.ts';
-import type { Chosen } from '../catalog/routing/reachable.ts';
-import type { Lot } from '../catalog/routing/shares.ts';
-import { type Family, familyOf, type Target, targetsOf } from '../catalog/routing/targets.ts';
+import { type Family, familyOf, type Target, targetsOf } from '../catalog/facts/targets.ts';
+import type { Answering, LeftEndpoint } from '../clusterset/rules/choice/answering.ts';
+import { choose as chooseEndpoints } from '../clusterset/rules/choice/choose.ts';
+import type { Place } from '../clusterset/rules/choice/locality.ts';
+import type { Chosen } from '../clusterset/rules/choice/reachable.ts';
+import type { Lot } from '../clusterset/rules/choice/shares.ts';
 import type { SetLocality } from '../clusterset/rules/locality.ts';
 import type { SetNetworks } from '../clusterset/rules/networks/networks.ts';
 import { needsUnready, readRouting } from '../clusterset/rules/routing/routing.ts';

@@ -4,15 +4,15 @@
 
 import { nameBytesMax, tryEncodeName } from '../../base/dns/name.ts';
 import { formatAddress } from '../../base/net/ip.ts';
+import { type Candidate, choose, chosenOf } from '../../clusterset/rules/choice/choose.ts';
+import { type Place, preferenceOf } from '../../clusterset/rules/choice/locality.ts';
+import { reachable, speaksNoTunnel } from '../../clusterset/rules/choice/reachable.ts';
+import type { Lot } from '../../clusterset/rules/choice/shares.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import type { SetNetworks } from '../../clusterset/rules/networks/networks.ts';
 import { isNoRouting, needsUnready, readRouting } from '../../clusterset/rules/routing/routing.ts';
 import type { EndpointFacts, NamedSlice } from '../facts/facts.ts';
 import type { PortFacts } from '../facts/ports.ts';
-import { type Candidate, choose, chosenOf } from '../routing/choose.ts';
-import { type Place, preferenceOf } from '../routing/locality.ts';
-import { reachable, speaksNoTunnel } from '../routing/reachable.ts';
-import type { Lot } from '../routing/shares.ts';
 import { endpointsType, type Order, order, plainRecord } from './answers.ts';
 import {
   type AddressRecord,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { tierOf } from '../routing/locality.ts';
+import { tierOf } from '../../clusterset/rules/choice/locality.ts';
 import { type ClusterPlace, Places, PlacesReader, tier } from './places.ts';
 
 const name = fc.constantFrom('', 'a', 'b', 'c');

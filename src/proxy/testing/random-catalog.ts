@@ -1,8 +1,8 @@
 // Random imports and slices of a small clusterset, with every feature that the choice depends on, and changes of them; and
 // the endpoints that a connection may reach, worked out from the objects alone. For tests that compare it with the plan.
 
-import { modelShares } from '../../catalog/routing/testing/share-model.ts';
 import type { ServiceImport } from '../../clusterset/kinds/service-import.ts';
+import { modelShares } from '../../clusterset/rules/choice/testing/share-model.ts';
 import { formatRouting, readRouting, routingAnnotation } from '../../clusterset/rules/routing/routing.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 

@@ -4,8 +4,8 @@
 
 import type { Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
-import type { Answering } from '../../catalog/routing/answering.ts';
-import type { Target } from '../../catalog/routing/targets.ts';
+import type { Target } from '../../catalog/facts/targets.ts';
+import type { Answering } from '../../clusterset/rules/choice/answering.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
 import type { SilentCluster, SilentReport } from '../../kube/objects/reports/silent-clusters.ts';
 import type { ProxyState } from '../state.ts';

@@ -2,10 +2,10 @@
 // The one choice decides what is near. Pure; the order of the input never matters.
 
 import type { JsonObject } from '../../base/json.ts';
-import { type Chooser, choose, placeOfCandidate } from '../../catalog/routing/choose.ts';
-import type { Place } from '../../catalog/routing/locality.ts';
-import { speaksNoTunnel } from '../../catalog/routing/reachable.ts';
-import type { Target } from '../../catalog/routing/targets.ts';
+import type { Target } from '../../catalog/facts/targets.ts';
+import { type Chooser, choose, placeOfCandidate } from '../../clusterset/rules/choice/choose.ts';
+import type { Place } from '../../clusterset/rules/choice/locality.ts';
+import { speaksNoTunnel } from '../../clusterset/rules/choice/reachable.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import { socketAddress } from '../bodies.ts';
 

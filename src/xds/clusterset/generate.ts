@@ -2,7 +2,7 @@
 // endpoints depend on the place of the reader. Pure.
 
 import type { JsonObject } from '../../base/json.ts';
-import type { Place } from '../../catalog/routing/locality.ts';
+import type { Place } from '../../clusterset/rules/choice/locality.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import type { SetNetworks } from '../../clusterset/rules/networks/networks.ts';
 import { needsUnready } from '../../clusterset/rules/routing/routing.ts';

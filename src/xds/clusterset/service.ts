@@ -2,7 +2,7 @@
 
 import { formatAddress } from '../../base/net/ip.ts';
 import type { NamedSlice, OwnerFacts } from '../../catalog/facts/facts.ts';
-import { type Target, targetsOf } from '../../catalog/routing/targets.ts';
+import { type Target, targetsOf } from '../../catalog/facts/targets.ts';
 import { type Routing, readRouting } from '../../clusterset/rules/routing/routing.ts';
 
 export interface ServicePort {

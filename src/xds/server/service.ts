@@ -6,7 +6,7 @@ import type { Log } from '../../base/log.ts';
 import { LogBudget } from '../../base/log-budget.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { Timer, World } from '../../base/world.ts';
-import type { Place } from '../../catalog/routing/locality.ts';
+import type { Place } from '../../clusterset/rules/choice/locality.ts';
 import type { ProxyCaller } from '../identity/proxy-identity.ts';
 import { ViewBook } from '../view/view-book.ts';
 import { measureXds, type XdsMeter } from './meter.ts';

@@ -1,7 +1,7 @@
 // The parts of the xDS service that a stream needs.
 
 import type { World } from '../../base/world.ts';
-import type { Place } from '../../catalog/routing/locality.ts';
+import type { Place } from '../../clusterset/rules/choice/locality.ts';
 import type { Entry } from '../view/entry.ts';
 import type { ViewBook } from '../view/view-book.ts';
 import type { XdsMeter } from './meter.ts';

@@ -4,7 +4,7 @@
 import { ServedAddresses } from '../../catalog/claims/served-addresses.ts';
 import { FactBook } from '../../catalog/facts/fact-book.ts';
 import { followImports } from '../../catalog/follow-imports.ts';
-import type { Place } from '../../catalog/routing/locality.ts';
+import type { Place } from '../../clusterset/rules/choice/locality.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
 import { readLocality, type SetLocality, unknownLocality } from '../../clusterset/rules/locality.ts';
 import { oneNetwork, readNetworks, type SetNetworks } from '../../clusterset/rules/networks/networks.ts';

@@ -1,7 +1,7 @@
 // The views of all proxies: sets of resources shared by all, the endpoints of clusterset services once for each place that
 // has proxies, and what is made for one proxy alone.
 
-import type { Place } from '../../catalog/routing/locality.ts';
+import type { Place } from '../../clusterset/rules/choice/locality.ts';
 import { formatNodeId, type ProxyIdentity } from '../identity/proxy-identity.ts';
 import { ResourceSet } from './resource-set.ts';
 import { View } from './view.ts';

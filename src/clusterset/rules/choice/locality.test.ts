@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { oneNetwork } from '../../clusterset/rules/networks/networks.ts';
+import { oneNetwork } from '../networks/networks.ts';
 import { choose, chosenOf } from './choose.ts';
 import { type Place, preferenceOf, seenFrom, tierOf } from './locality.ts';
 

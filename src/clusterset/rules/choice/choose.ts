@@ -1,8 +1,8 @@
 // The one choice: which of a service's ready endpoints a client uses, with which shares, and which come after them. DNS and the
 // kernel's rules take the lots, Envoy and gRPC also those that come later. Pure, and stable: endpoints stay in the order they came in.
 
-import type { SetLocality } from '../../clusterset/rules/locality.ts';
-import { isNoRouting, noRouting, type Routing } from '../../clusterset/rules/routing/routing.ts';
+import type { SetLocality } from '../locality.ts';
+import { isNoRouting, noRouting, type Routing } from '../routing/routing.ts';
 import { type Answering, type LeftEndpoint, leaveSilent } from './answering.ts';
 import { type Place, preferenceOf, tierOf } from './locality.ts';
 import { type Chosen, type LeftOut, type Reachable, reachable, type Ways } from './reachable.ts';

@@ -1,7 +1,7 @@
 // Which endpoints a client reaches: those of its own network directly, those of another network through the gateways of their
 // cluster, or not at all and why. Pure.
 
-import type { SetNetworks } from '../../clusterset/rules/networks/networks.ts';
+import type { SetNetworks } from '../networks/networks.ts';
 
 export interface Reachable {
   readonly cluster: string;

@@ -1,7 +1,7 @@
 // The part of new connections that each endpoint should get. It is worked out endpoint by endpoint from the guide, without the
 // code that does it. For tests that compare the two.
 
-import type { Routing } from '../../../clusterset/rules/routing/routing.ts';
+import type { Routing } from '../../routing/routing.ts';
 
 export interface ModelEndpoint {
   readonly id: string;

@@ -1,7 +1,7 @@
 // How near an endpoint is to its client, one rule for DNS, the node proxy and xDS. Pure.
 
-import type { LocalityPreference } from '../../clusterset/kinds/cluster-set.ts';
-import type { SetLocality } from '../../clusterset/rules/locality.ts';
+import type { LocalityPreference } from '../../kinds/cluster-set.ts';
+import type { SetLocality } from '../locality.ts';
 
 export interface Place {
   readonly cluster: string;

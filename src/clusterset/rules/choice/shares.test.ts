@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatRouting, noRouting, type Routing, readRouting } from '../../clusterset/rules/routing/routing.ts';
+import { formatRouting, noRouting, type Routing, readRouting } from '../routing/routing.ts';
 import { shareOut } from './shares.ts';
 import { type ModelEndpoint, modelShares } from './testing/share-model.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type ClusterReach, oneNetwork, type SetNetworks } from '../../clusterset/rules/networks/networks.ts';
+import { type ClusterReach, oneNetwork, type SetNetworks } from '../networks/networks.ts';
 import { choose, chosenOf } from './choose.ts';
 import { type Place, preferenceOf, tierOf } from './locality.ts';
 import { speaksNoTunnel } from './reachable.ts';

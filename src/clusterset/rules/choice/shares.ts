@@ -5,7 +5,7 @@
 // that goes back to those that serve, in proportion. Inside a group the nearer tiers are filled first in the same way. A shift
 // then moves its percent of what one cluster has to another one.
 
-import type { Routing, RoutingShift } from '../../clusterset/rules/routing/routing.ts';
+import type { Routing, RoutingShift } from '../routing/routing.ts';
 
 export interface Lot<T> {
   /** Above 0; those of a choice add up to 1. */

@@ -1,8 +1,8 @@
 // The ready endpoints behind one port of an imported service, as connections go to them. Pure.
 
 import { formatAddress } from '../../base/net/ip.ts';
-import type { NamedSlice } from '../facts/facts.ts';
-import type { PortFacts } from '../facts/ports.ts';
+import type { NamedSlice } from './facts.ts';
+import type { PortFacts } from './ports.ts';
 
 export type Family = 'IPv4' | 'IPv6';
 
