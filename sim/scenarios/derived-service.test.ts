@@ -33,6 +33,11 @@ async function derivedIn(client: Client): Promise<Service | undefined> {
   return items.find((one) => derivedFor(one) === key);
 }
 
+async function derivedAnnotation(client: Client): Promise<string | undefined> {
+  const found = await find<ServiceImport>(client, serviceImportType, key);
+  return found?.metadata.annotations?.['multicluster.kubernetes.io/derived-service'];
+}
+
 async function slicesBehind(client: Client, name: string): Promise<string[]> {
   const labelSelector = `${serviceNameLabel}=${name},!service.kubernetes.io/service-proxy-name`;
   const { items } = await client.list<EndpointSlice>(endpointSliceType, { namespace: 'shop', labelSelector });
@@ -54,6 +59,7 @@ describe('derived services', () => {
       sessionAffinity: 'ClientIP',
     });
     expect(derived?.spec?.selector).toBeUndefined();
+    expect(await derivedAnnotation(west)).toBe(derived!.metadata.name);
     expect(await importedIps(west, key)).toEqual(derived?.spec?.clusterIPs);
     expect(await slicesBehind(west, derived!.metadata.name)).toEqual(['10.1.0.1']);
     expect(await ready(west)).toBe('True/Ready');
@@ -126,6 +132,10 @@ describe('derived services', () => {
     const { set, east, west } = await start({ member: (id) => (id === 'west' ? { clusterSetIP: 'derived' } : {}) });
     expect((await importedIps(east, key))[0]).toMatch(/^243\./);
     expect(await derivedIn(east)).toBeUndefined();
+    expect([await derivedAnnotation(east), await derivedAnnotation(west)]).toEqual([
+      undefined,
+      (await derivedIn(west))?.metadata.name,
+    ]);
     expect(await importedIps(west, key)).toEqual((await derivedIn(west))?.spec?.clusterIPs);
     const { admin } = set.broker;
     const present = await admin.get<Cluster>(clusterType, { namespace: setName, name: 'west' });
@@ -133,6 +143,7 @@ describe('derived services', () => {
     await set.time.advance(4_000);
     expect((await importedIps(west, key))[0]).toMatch(/^243\./);
     expect(await derivedIn(west)).toBeUndefined();
+    expect(await derivedAnnotation(west)).toBeUndefined();
   });
 
   test('derived services: the right to write Services is not given -> the import says which manifest gives it', async () => {

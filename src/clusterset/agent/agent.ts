@@ -6,6 +6,7 @@ import { createAllocator } from '../../addresses/allocator.ts';
 import { Backoff } from '../../base/backoff.ts';
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
+import type { IpFamily } from '../../base/net/ip.ts';
 import { sleep, type Timer, type World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createEventRecorder } from '../../kube/controller/events.ts';
@@ -45,6 +46,7 @@ import { trustAnnotations } from '../rules/leases/trusted-authorities.ts';
 import { localityOf } from '../rules/locality.ts';
 import { featureAnnotations } from '../rules/networks/known-by.ts';
 import { listenerPortsIn } from '../rules/networks/networks.ts';
+import { familiesOf } from '../rules/networks/own-families.ts';
 import { placementsAnnotation } from '../rules/placement.ts';
 import { hasAddressIn } from '../rules/set-ground.ts';
 import { measureAgent } from './agent-metrics.ts';
@@ -142,6 +144,7 @@ export function createAgent(options: AgentOptions): Agent {
   let restoredMs: number | undefined;
   let brokerAwaySinceMs: number | undefined;
   let isLeaving = false;
+  let families: readonly IpFamily[] | undefined;
   const systemNamespace = options.systemNamespace ?? 'portolan-system';
   const homeContact = new HomeContact({ world, log, home, systemNamespace, onChange: () => lease.renewNow() });
   const lease = new LeaseController({
@@ -189,6 +192,7 @@ export function createAgent(options: AgentOptions): Agent {
     },
     hasProxy: () => carriers.hasProxy,
     routesServices: () => options.routesServices ?? carriers.routesServices,
+    families: () => families,
     addressRules: () => policy.rules,
     addressRulesOf: (clusterId) => policy.rulesOf(clusterId),
     brokerAwaySinceMs: () => brokerAwaySinceMs,
@@ -260,7 +264,12 @@ export function createAgent(options: AgentOptions): Agent {
   const ownRanges = followOwnRanges({
     ...{ world, log, broker, namespace, services: copies.services },
     onRanges: (ranges) => policy.setOwnRanges(ranges),
-    onPodRanges: (ranges) => access.setJoinedPodRanges(ranges),
+    onPodRanges: (ranges) => {
+      access.setJoinedPodRanges(ranges);
+      const before = families;
+      families = familiesOf(ranges);
+      if (before?.join() !== families?.join()) queues.add(['import'], copies.imports.keys());
+    },
   });
   const parts = [
     copies,

@@ -15,12 +15,11 @@ import {
   withTraffic,
 } from '../rules/derived-service.ts';
 import { formatServiceKey, type ServiceKey } from '../rules/names.ts';
-import type { AddressFacts, HeldAddresses } from './import-addresses.ts';
+import { type AddressFacts, type HeldAddresses, nothingHeld } from './import-addresses.ts';
 
 const grantText =
   'the agent needs the right to write Services: set agent.writeServices=true (portolan install, Helm), or apply deploy/manifests/services.yaml';
 const rightRetryMs = 30_000;
-const nothing = { ips: [], unsupported: [], exhausted: [] };
 
 export async function holdDerived(context: AgentContext, facts: AddressFacts): Promise<HeldAddresses> {
   const { service, merge } = facts;
@@ -28,7 +27,7 @@ export async function holdDerived(context: AgentContext, facts: AddressFacts): P
   const present = context.copies.services.get(`${service.namespace}/${name}`);
   // An import keeps the address it had until a derived Service takes its place.
   const kept = {
-    ...nothing,
+    ...nothingHeld,
     ips: present === undefined ? (facts.present?.spec.ips ?? []) : addressesOf(present),
     isDerived: present !== undefined,
     retryMs: rightRetryMs,
@@ -48,7 +47,7 @@ export async function holdDerived(context: AgentContext, facts: AddressFacts): P
     };
   try {
     const request = { service, merge, ips: present === undefined ? (facts.present?.spec.ips ?? []) : [] };
-    return { ...nothing, ips: addressesOf(await bring(context, present, request)) };
+    return { ...nothingHeld, ips: addressesOf(await bring(context, present, request)) };
   } catch (error) {
     if (isForbidden(error)) return { ...kept, problem: `${errorText(error)}; ${grantText}` };
     if (isInvalid(error)) return { ...kept, problem: errorText(error) };

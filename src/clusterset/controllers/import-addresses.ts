@@ -16,6 +16,8 @@ export interface HeldAddresses {
   readonly unsupported: readonly IpFamily[];
   /** Families whose range has no address left. */
   readonly exhausted: readonly IpFamily[];
+  /** Families of the service that no Pod of this cluster has. */
+  readonly absent?: readonly IpFamily[];
   /** Why there is no derived Service, or none as it should be. */
   readonly problem?: string;
   /** False if the addresses are not those of the derived Service that the policy asks for. */
@@ -23,6 +25,8 @@ export interface HeldAddresses {
   /** When to try again; nothing would tell that a right was granted. */
   readonly retryMs?: number;
 }
+
+export const nothingHeld: HeldAddresses = { ips: [], unsupported: [], exhausted: [] };
 
 export interface AddressFacts {
   readonly service: ServiceKey;

@@ -103,13 +103,19 @@ function excludedBy({ metadata: { annotations } }: ServiceImport): ReachFacts['e
  * Ready only if connections to it are carried: imported, with an address, and served by a proxy or a derived Service
  * here.
  */
-function readyCondition({ held, source }: ImportStatusFacts, planes: DataPlanes): WantedCondition {
+function readyCondition({ held, source, merge }: ImportStatusFacts, planes: DataPlanes): WantedCondition {
   const notReady = (reason: string, message: string): WantedCondition => ({
     type: 'Ready',
     status: 'False',
     reason,
     message,
   });
+  const { absent = [] } = held;
+  if (absent.length > 0 && merge.ipFamilies.length === 0)
+    return notReady(
+      'IPFamilyNotSupported',
+      `the service has ${absent.join(' and ')} alone, and Pods of this cluster have none, by the Pod ranges that it joined with`,
+    );
   if (held.exhausted.length > 0) {
     const families = held.exhausted.join(' and ');
     return notReady(

@@ -17,10 +17,11 @@ import { slicesByImport } from '../copies/home-copies.ts';
 import type { CountedRecord } from '../copies/standings.ts';
 import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
-import { derivedServiceName } from '../rules/derived-service.ts';
+import { derivedServiceAnnotation, derivedServiceName } from '../rules/derived-service.ts';
 import type { Merge } from '../rules/merge/merged.ts';
 import { parseServiceKey, type ServiceKey } from '../rules/names.ts';
 import { hasOtherAddress } from '../rules/networks/other-address.ts';
+import { usableFamilies } from '../rules/networks/own-families.ts';
 import { isOurImport, planImport } from '../rules/plan-import.ts';
 import { createImportedSlicePlanner, isOurSlice } from '../rules/plan-import-slices.ts';
 import { importableSinceAnnotations, readImportableSinceMs } from '../rules/propagation.ts';
@@ -28,7 +29,7 @@ import { importedFromAnnotation } from '../rules/routing/import-as.ts';
 import { writeConflict } from './address-conflicts.ts';
 import { bringSlice } from './bring-slice.ts';
 import { dropDerived, holdDerived } from './derived-service.ts';
-import { type HeldAddresses, holdAddresses, importOwner } from './import-addresses.ts';
+import { type HeldAddresses, holdAddresses, importOwner, nothingHeld } from './import-addresses.ts';
 import { writeImportStatus } from './import-status.ts';
 import type { ExportedService } from './policies/import-names.ts';
 import type { Routes } from './policies/routes.ts';
@@ -79,11 +80,19 @@ export function createImportController(context: AgentContext, allocator: Allocat
     await allocator.release(importOwner(parseServiceKey(key)));
   }
 
-  async function bring(key: string, facts: Facts): Promise<WorkResult | undefined> {
-    const source = facts.merge.type === 'Headless' ? 'none' : context.clusterSetIps();
-    const held = await hold(source, facts);
+  async function bring(key: string, exported: Facts): Promise<WorkResult | undefined> {
+    const source = exported.merge.type === 'Headless' ? 'none' : context.clusterSetIps();
+    const { used, absent } = usableFamilies(exported.merge.ipFamilies, context.families());
+    const facts = absent.length === 0 ? exported : { ...exported, merge: { ...exported.merge, ipFamilies: used } };
     const { service, local, merge } = facts;
-    const wanted = planImport({ service: local, merge, ips: held.ips, annotations: ownAnnotations(facts) });
+    const isReachable = used.length > 0 || absent.length === 0;
+    const held: HeldAddresses = { ...(isReachable ? await hold(source, facts) : nothingHeld), absent };
+    const isDerived = source === 'derived' && held.isDerived !== false && held.ips.length > 0;
+    const annotations = {
+      ...ownAnnotations(facts),
+      ...(isDerived ? { [derivedServiceAnnotation]: derivedServiceName(local) } : {}),
+    };
+    const wanted = planImport({ service: local, merge, ips: held.ips, annotations });
     const waitMs = putBacks.waitMs(key, wanted);
     const written = await bringImport(key, { present: facts.present, wanted, mayWrite: waitMs === 0 }).catch(
       async (error: unknown) => {
@@ -93,8 +102,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
       },
     );
     await allocator.release(importOwner(local), held.ips);
-    if (source !== 'derived') await dropDerived(context, local);
-    const isDerived = source === 'derived' && held.isDerived !== false && held.ips.length > 0;
+    if (source !== 'derived' || !isReachable) await dropDerived(context, local);
     await bringSlices(key, { ...facts, isDerived }, written);
     propagation.imported(service, facts.records, facts.present);
     await writeImportStatus(context, written, { merge: facts.merge, records: facts.records, held, source });
@@ -124,7 +132,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
   function hold(source: ClusterSetIpPolicy, facts: Facts): Promise<HeldAddresses> {
     const named = { ...facts, service: facts.local };
     if (source === 'derived') return holdDerived(context, named);
-    if (source === 'none') return Promise.resolve({ ips: [], unsupported: [], exhausted: [] });
+    if (source === 'none') return Promise.resolve(nothingHeld);
     return holdAddresses(context, allocator, named);
   }
 
@@ -172,6 +180,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
   function wantedSlices({ local, records, merge, isDerived }: Facts, written: ServiceImport): EndpointSlice[] {
     const owner = ownerReference(written);
     const derivedService = isDerived ? derivedServiceName(local) : undefined;
+    const families = context.families();
     return records
       .filter(({ shard }) => servesSomething(merge, shard))
       .flatMap(({ cluster, record, standing, published }) => {
@@ -181,7 +190,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
         const isOtherNetwork = context.networks().clusters.has(cluster);
         const translations = cluster === membership.clusterId ? context.ownAddresses().inverse : undefined;
         return published()
-          .filter(({ addressType }) => addressType !== 'FQDN')
+          .filter(({ addressType }) => addressType !== 'FQDN' && (families?.includes(addressType) ?? true))
           .map((slice) =>
             planSlice({
               service: local,

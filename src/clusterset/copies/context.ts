@@ -2,6 +2,7 @@
 
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
+import type { IpFamily } from '../../base/net/ip.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import type { EventRecorder } from '../../kube/controller/events.ts';
@@ -48,6 +49,8 @@ export interface AgentContext {
   readonly hasProxy: () => boolean | undefined;
   /** Whether the cluster IPs of Services are routed here; undefined while that is not known. */
   readonly routesServices: () => boolean | undefined;
+  /** IP families of this cluster's Pods; undefined while they are not known. */
+  readonly families: () => readonly IpFamily[] | undefined;
   /** Addresses that no cluster may offer. The same object until the policy changes. */
   readonly addressRules: () => AddressRules;
   /** The same, with the ranges that the named cluster joined with. */

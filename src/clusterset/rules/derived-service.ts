@@ -10,6 +10,9 @@ import type { ServiceKey } from './names.ts';
 /** On derived Services: the import they are of, in the same namespace. */
 const derivedForLabel = 'portolan.dev/derived-for';
 
+/** On imports, as Gateway controllers read it: the Service in the same namespace that carries the import's traffic. */
+export const derivedServiceAnnotation = 'multicluster.kubernetes.io/derived-service';
+
 /** Not the import's own name: a Service of that name is the cluster's own, and stays what it is. */
 export function derivedServiceName({ name }: ServiceKey): string {
   return `derived-${digestOf(name)}`;

@@ -15,6 +15,13 @@ describe('exported metadata', () => {
     expect(read.notes.join()).toContain('exported label "app=not valid!" left out: must be letters');
   });
 
+  test("exported metadata: annotations that are the importing agent's word -> left out, and said", () => {
+    const annotations = { 'multicluster.kubernetes.io/derived-service': 'admin', 'portolan.dev/x': 'y', note: 'z' };
+    const read = readExportedMetadata({ annotations });
+    expect(read.annotations).toEqual({ note: 'z' });
+    expect(read.notes[0]).toMatch(/derived-service=admin" left out: multicluster\.kubernetes\.io\/ is for agents/);
+  });
+
   test('exported metadata: annotations larger than an object can have -> all left out, with both sizes', () => {
     const read = readExportedMetadata({ labels: { app: 'a' }, annotations: { note: 'x'.repeat(300_000) } });
     expect([read.labels, read.annotations]).toEqual([{ app: 'a' }, {}]);

@@ -17,8 +17,8 @@ export const annotationBytesMax = 256 * 1024;
 /** Limit for each of labels and annotations; no known use needs more. */
 const pairsMax = 256;
 const notesMax = 5;
-/** What an importing cluster's own agent says of an import, such as its routing: no exporter writes that. */
-const ownPrefix = 'portolan.dev/';
+/** What an importing cluster's own agent says of an import, such as its routing or its derived Service: no exporter writes that. */
+const ownPrefixes = ['portolan.dev/', 'multicluster.kubernetes.io/'];
 
 export function readExportedMetadata(asked: {
   readonly labels?: Readonly<Record<string, unknown>>;
@@ -30,7 +30,7 @@ export function readExportedMetadata(asked: {
   ]);
   const annotations = keepPairs('annotation', asked.annotations ?? {}, (key) => [
     ...isQualifiedName(key.toLowerCase()),
-    ...(key.toLowerCase().startsWith(ownPrefix) ? [`${ownPrefix} is for agents`] : []),
+    ...ownPrefixes.filter((prefix) => key.toLowerCase().startsWith(prefix)).map((prefix) => `${prefix} is for agents`),
   ]);
   const bytes = Object.entries(annotations.kept).reduce(
     (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
