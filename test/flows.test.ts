@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TopRow } from '../src/cli/traffic/top-rows.ts';
 import type { FlowPage } from '../src/proxy/flows/flow.ts';
+import type { TrafficPage } from '../src/proxy/flows/traffic-page.ts';
 import { until } from './support/dns-process.ts';
 import { claimsOf, importOf, sliceOf } from './support/imports.ts';
 import { Namespaces, namespacesMissing, type Place } from './support/namespaces.ts';
@@ -26,6 +27,13 @@ import {
 const why = namespacesMissing();
 const ports = [{ name: 'http', port: 80 }];
 const target = [{ name: 'http', port: 8080 }];
+
+/** Clients count for themselves, before addresses are translated and after. */
+const countingTo = (
+  address: string,
+) => `nft 'add table inet ends; add chain inet ends o { type filter hook output priority -150; };
+  add chain inet ends i { type filter hook input priority 0; }; add rule inet ends o ip daddr ${address} counter;
+  add rule inet ends i ct original ip daddr ${address} counter'`;
 
 describe.skipIf(why !== '')(`flows on a node${why}`, () => {
   const directory = mkdtempSync(join(tmpdir(), 'portolan-flows-'));
@@ -54,11 +62,27 @@ describe.skipIf(why !== '')(`flows on a node${why}`, () => {
   };
   const flows = async (...args: string[]): Promise<(FlowPage['flows'][number] & { from: string; node: string })[]> =>
     JSON.parse((await observe('-o', 'json', ...args)).out);
+  const bytesOfClients = () => {
+    const counted = [pod, node].flatMap((place) =>
+      [...net.run(place, 'nft list table inet ends').matchAll(/bytes (\d+)/g)].map(([, bytes]) => Number(bytes)),
+    );
+    return { sent: counted[0]! + counted[2]!, received: counted[1]! + counted[3]! };
+  };
   const connect = (place: Place, host: string, task: object = {}) =>
     ask(net, place, { kind: 'tcp', host, port: 80, count: 20, ...task });
 
   const startProxy = async (...more: string[]) => {
-    const flags = ['--kubeconfig', home.proxyKubeconfig, '--node', 'node-1', '--cluster-id', 'near', ...more];
+    const flags = [
+      '--kubeconfig',
+      home.proxyKubeconfig,
+      '--node',
+      'node-1',
+      '--cluster-id',
+      'near',
+      '--zone',
+      'n-1',
+      ...more,
+    ];
     const started = await startProxyProcess(net, node, flags);
     await started.whenReady();
     return started;
@@ -83,6 +107,7 @@ describe.skipIf(why !== '')(`flows on a node${why}`, () => {
       far,
       `nft 'add table inet silent; add chain inet silent c { type filter hook input priority 0; }; add rule inet silent c ip daddr 10.77.0.3 drop'`,
     );
+    for (const place of [pod, node]) net.run(place, countingTo('243.0.0.1'));
     proxy = await startProxy();
   });
 
@@ -124,13 +149,23 @@ describe.skipIf(why !== '')(`flows on a node${why}`, () => {
     const rows: TopRow[] = JSON.parse((await top('-o', 'json')).out);
     const of = (name: string) => rows.find(({ service }) => service === name);
     expect(of('shop/good')).toMatchObject({ from: 'near', tried: 40, answered: 40, refused: 0, failed: 0 });
+    expect(of('shop/good'), 'as the machines of clients counted').toMatchObject(bytesOfClients());
     expect(of('shop/closed')).toMatchObject({ tried: 12, answered: 0, refused: 12, failed: 12 });
     expect(of('shop/silent')).toMatchObject({ answered: 0, refused: 0 });
     expect(of('shop/silent')!.failed).toBeGreaterThanOrEqual(4);
     const { out, code } = await top('--once', '--by', 'cluster');
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^FROM +TO +CONN\/S +FAILED\/S +CONNECTIONS +FAILED +RESET\nnear +far +0\.0 +0\.0 +52 +12 +0\n/,
+      /^FROM +TO +CONN\/S +FAILED\/S +SENT\/S +RECEIVED\/S +CONNECTIONS +FAILED +RESET +SENT +RECEIVED\nnear +far +0\.0 +0\.0 +0B +0B +52 +12 +0 +\S+kB +\S+kB\n/,
+    );
+    const page: TrafficPage = JSON.parse((await proxy.get('/traffic')).text);
+    const sumOf = (rows: readonly { sent: number; received: number }[]) =>
+      rows.map(({ sent, received }) => [sent, received]);
+    expect(page).toMatchObject({ node: 'node-1', from: 'near', zone: 'n-1', denied: [] });
+    const ofFar = page.rows.filter(({ cluster }) => cluster === 'far');
+    const [all] = sumOf(page.places.filter(({ cluster }) => cluster === 'far'));
+    expect(all, 'bytes by place are those by service').toEqual(
+      sumOf(ofFar).reduce(([a, b], [c, d]) => [a! + c!, b! + d!]),
     );
   });
 

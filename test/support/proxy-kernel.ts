@@ -24,7 +24,8 @@ export function comparable(json: string): string[] {
     .filter((object) => !('metainfo' in object))
     .flatMap((object) => {
       const [kind, { handle: _handle, elem, ...rest }] = Object.entries(object)[0]!;
-      const isKernels = /^aff[46]$/.test(String(rest['name'])) || rest['table'] === 'portolan-counts';
+      const isKernels =
+        /^aff[46]$/.test(String(rest['name'])) || /^portolan-(counts|bytes)$/.test(String(rest['table']));
       const elements = isKernels
         ? []
         : ((elem ?? []) as unknown[]).map((each) => `${rest['name']} ${withoutSlot(String(rest['name']), each)}`);

@@ -79,7 +79,7 @@ export function addProxyCommand(program: Command, run: (flags: ProxyFlags) => Pr
     .option('--keep-silent', 'keep sending connections to endpoints that do not answer from this node')
     .option(
       '--admin-listen <host:port>',
-      'address of /metrics, /livez, /readyz, /status, /verify, /connectivity, /connections and /flows; port 0 takes a free one',
+      'address of /metrics, /livez, /readyz, /status, /verify, /connectivity, /traffic and /flows; port 0 takes a free one',
       '127.0.0.1:0',
     )
     .option('--dry-run', 'print the rules and change nothing')

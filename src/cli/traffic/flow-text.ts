@@ -39,7 +39,7 @@ function formatClock(atMs: number | undefined): string {
   return atMs === undefined ? '-' : new Date(atMs).toISOString().slice(11, 23);
 }
 
-function formatBytes(bytes: number): string {
+export function formatBytes(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let [value, unit] = [bytes, 0];
   for (; value >= 1000 && unit < units.length - 1; unit += 1) value /= 1000;

@@ -1,11 +1,11 @@
-// `portolan top`: services, or pairs of clusters, by their connections and failures, from the counters of all node proxies of the given
+// `portolan top`: services, or pairs of clusters, by their connections, failures and bytes, from the counters of all node proxies of the given
 // clusters, refreshed in place.
 
 import { type Command, Option } from 'commander';
 import { sleep } from '../../base/world.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
 import { PartAdmin } from '../../kube/client/part-admin.ts';
-import type { TotalPage } from '../../proxy/flows/totals.ts';
+import type { TrafficPage } from '../../proxy/flows/traffic-page.ts';
 import { everyPart } from '../every-part.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { formatOutput, formatTable, outputOption, parseOutput } from '../table.ts';
@@ -37,7 +37,7 @@ export function addTopCommand(program: Command, deps: ClusterSetDeps): void {
       'after',
       `
 Rates are those of the last two seconds, sums those since each proxy was started. The kernel counts every TCP connection to a clusterset
-IP; nothing is sampled. FAILED are attempts that were refused or have no answer; those of the last moments may still get one. A client
+IP and the bytes of all packets, of UDP too; nothing is sampled. SENT is what clients sent. FAILED are attempts that were refused or have no answer; those of the last moments may still get one. A client
 that tries again counts again. Exit code 8 if a proxy does not answer. Examples:
   portolan top
   portolan top --by cluster --kubeconfig east.kubeconfig west.kubeconfig
@@ -90,7 +90,7 @@ async function readAll(
       return everyPart(client, { part: 'proxy', nowMs }, async (lease) => [
         {
           key: `${lease.metadata.name} ${lease.spec?.holderIdentity}`,
-          page: await admin.ask<TotalPage>(lease, '/connections', { timeoutMs: answerMsMax }),
+          page: await admin.ask<TrafficPage>(lease, '/traffic', { timeoutMs: answerMsMax }),
         },
       ]);
     }),

@@ -1,5 +1,5 @@
 // The admin endpoint of a proxy: metrics and health as every role has them, a comparison of the kernel with the plan, the
-// connectivity test on its node, and the last flows.
+// connectivity test on its node, its traffic, and the last flows.
 
 import type { Metrics } from '../../base/metrics.ts';
 import { type AdminEndpoint, type AdminRoute, startAdminEndpoint } from '../../base/real/admin-endpoint.ts';
@@ -21,7 +21,7 @@ export function startProxyAdmin(options: ProxyAdminOptions): Promise<AdminEndpoi
   const { proxy, listen, metrics } = options;
   const routes: Record<string, AdminRoute> = {
     '/verify': { methods: ['POST'], handle: async () => ({ differences: await proxy.verify() }) },
-    '/connections': { methods: ['GET'], handle: async () => proxy.connections() },
+    '/traffic': { methods: ['GET'], handle: async () => proxy.traffic() },
     '/flows': { methods: ['GET'], handle: ({ query }) => flowsOf(proxy, query) },
     '/connectivity': { methods: ['GET'], handle: ({ query }) => test(options, query) },
   };

@@ -26,7 +26,8 @@ import { ConntrackEvents } from '../../proxy/flows/edge/conntrack-events.ts';
 import type { FlowPage } from '../../proxy/flows/flow.ts';
 import { type AskedFlows, flowPage, KernelFlows } from '../../proxy/flows/flows.ts';
 import { FlowOwners } from '../../proxy/flows/owners.ts';
-import { type TotalPage, Totals } from '../../proxy/flows/totals.ts';
+import { Totals } from '../../proxy/flows/totals.ts';
+import { RateWindow, type TrafficPage, trafficPage } from '../../proxy/flows/traffic-page.ts';
 import { NearSide } from '../../proxy/near-side.ts';
 import { openKernelMode } from '../../proxy/nft/kernel-mode.ts';
 import { registerProxyMetrics } from '../../proxy/nft/metrics.ts';
@@ -82,8 +83,8 @@ export interface ProxyRole {
   verify(): Promise<string[]>;
   /** The last flows, or those after a number; absent if none are recorded. */
   readonly flows?: (asked: AskedFlows) => Promise<FlowPage>;
-  /** All TCP connections by service and cluster. */
-  connections(): TotalPage;
+  /** All traffic by service and cluster. */
+  traffic(): TrafficPage;
   stop(): Promise<void>;
 }
 
@@ -112,7 +113,11 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   const input = { ...options.view, isUserspace: mode === 'userspace' };
   const state = new ProxyState(viewOf(input));
   const [totals, owners, sinceMs] = [new Totals(), new FlowOwners(state), world.clock.wallMs()];
-  const ownFlows = options.recordsFlows && mode === 'userspace' ? new UserspaceFlows(world.clock, totals) : undefined;
+  const window = new RateWindow(totals, world.clock.monotonicMs());
+  const ownFlows =
+    options.recordsFlows && mode === 'userspace'
+      ? new UserspaceFlows(world.clock, totals, (...endpoint) => owners.ownerOf(...endpoint))
+      : undefined;
   const serving =
     mode === 'userspace'
       ? new Listeners({ world, log, state, flows: ownFlows })
@@ -120,7 +125,10 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
           ...options,
           state,
           tellsFlows: options.recordsFlows,
-          onCounted: (since) => totals.count(since, owners, world.clock.wallMs()),
+          onCounted: (since) => {
+            totals.count(since, owners, world.clock.wallMs());
+            window.note(world.clock.monotonicMs());
+          },
           leavesSilent: options.leavesSilent ?? true,
           onSilent: () => lease.changed(),
           table: { ranges: input.ranges, redirectExceptUid: options.envoyUid },
@@ -238,10 +246,8 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
         ...(accessReport() === undefined ? {} : { access: accessReport() }),
       };
     },
-    connections: () => {
-      const { cluster: from } = state.view.self;
-      return { node, from, sinceMs, atMs: world.clock.wallMs(), rows: totals.rows() };
-    },
+    traffic: () =>
+      trafficPage({ node, state, totals, window, clock: world.clock, sinceMs, denied: guard?.refusals() ?? [] }),
     flows: recorded && ((asked) => flowPage(recorded, { state, node }, asked)),
     verify: async () => ('verify' in serving ? serving.verify() : []),
     stop: () => parts.stop(),

@@ -32,6 +32,8 @@ const owners = {
   ownerOf: (service: string, endpoint: string) => ({
     service,
     cluster: endpoint === '10.2.0.2 8080' ? 'west' : '',
+    region: '',
+    zone: '',
     way: 'direct' as const,
   }),
 };

@@ -111,13 +111,13 @@ export class FlowRecorder {
     return this.#owners.ownerOf(service, `${plain(reply.source)} ${reply.sourcePort}`, nowMs);
   }
 
-  #note(event: ConntrackEvent, owner: FlowOwner, known: Known): void {
+  #note(event: ConntrackEvent, { service, cluster, way }: FlowOwner, known: Known): void {
     const { protocol, original, reply } = event;
     const flow: Flow = {
       protocol,
       client: plain(original.source),
       clientPort: original.sourcePort,
-      ...owner,
+      ...{ service, cluster, way },
       address: plain(original.destination),
       port: original.destinationPort,
       endpoint: plain(reply.source),

@@ -4,6 +4,7 @@
 import type { Host } from '../../base/host.ts';
 import type { IpRange } from '../../base/net/ip.ts';
 import { sleep, type Timers } from '../../base/world.ts';
+import { removeBytesScript } from './bytes-table.ts';
 import { removeCountsScript } from './counts-table.ts';
 import { type Nft, removeTable } from './edge/nft.ts';
 import { removeFlowsScript } from './flows-table.ts';
@@ -33,6 +34,7 @@ export async function cleanUp({ host, nft, ranges, timers }: CleanupOptions): Pr
   }
   await nft.apply(removeRetryScript);
   await nft.apply(removeCountsScript);
+  await nft.apply(removeBytesScript);
   await nft.apply(removeFlowsScript);
   await nft.apply(`add table ${accessTable}\ndelete table ${accessTable}\n`);
   await removeRoutes(host);

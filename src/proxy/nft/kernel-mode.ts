@@ -13,8 +13,10 @@ import type { Tally } from '../tally.ts';
 import { probeEndpoint } from '../verdicts/edge/probe.ts';
 import { Judge } from '../verdicts/judge.ts';
 import { type ApplierStatus, NftApplier } from './applier.ts';
+import { type ByteCounts, BytesLayout, bytesTable } from './bytes-table.ts';
 import { Conntrack } from './conntrack.ts';
-import { countsTable, type KernelCounters } from './counts-table.ts';
+import { CounterTable } from './counter-table.ts';
+import { countsTable, type EndpointCounts } from './counts-table.ts';
 import { listCounts } from './edge/list-counts.ts';
 import { takeLock } from './edge/lock.ts';
 import { lostTrack, NftMonitor } from './edge/monitor.ts';
@@ -39,8 +41,8 @@ export interface KernelModeOptions {
   readonly redirects?: readonly Redirect[];
   /** How often the kernel's rules are read back and compared; 0 never. */
   readonly verifyMs: number;
-  /** Told every half second what the kernel has counted since the last time. */
-  readonly onCounted: (since: KernelCounters) => void;
+  /** Told again and again what the kernel has counted since the last time: connections, and bytes. */
+  readonly onCounted: (since: ReadonlyMap<string, Partial<EndpointCounts & ByteCounts>>) => void;
   /** Whether the kernel tells of connections to clusterset addresses. */
   readonly tellsFlows: boolean;
   /** Whether endpoints that do not answer from this node are left. */
@@ -74,6 +76,7 @@ export interface KernelMode {
 type Kept = Pick<TableKeeper, 'verify' | 'foreignChange'>;
 
 const nodeCheckMs = 60_000;
+const bytesLookMs = 2_000;
 const monitorRestartMs = 5000;
 const monitorOverlapMs = 1000;
 /** Another change within this time is found by the next comparison. */
@@ -117,6 +120,7 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     present = ranges;
     await writeAside(options, nft, ranges);
     counts.setRanges(ranges);
+    bytes.setRanges(ranges);
     return problem;
   };
   const counts: KernelCounts = new KernelCounts({
@@ -129,6 +133,13 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     nft: { apply: (script) => nft.apply(script), listCounts: () => listCounts(host, countsTable) },
   });
   parts.add('counts', () => counts.stop());
+  const bytes = new CounterTable({
+    ...{ world, log, ranges: table.ranges, lookMs: bytesLookMs, layout: new BytesLayout() },
+    problem: 'bytes are not counted',
+    onLook: options.onCounted,
+    nft: { apply: (script) => nft.apply(script), listCounts: () => listCounts(host, bytesTable) },
+  });
+  parts.add('bytes', () => bytes.stop());
   const judge = openJudge(options, () => counts.lookSoon());
   parts.add('judge', () => judge?.stop());
   const kept = new Map<string, Kept>([[tableName, applier]]);
@@ -143,6 +154,7 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     start: async () => {
       await applier.start();
       await counts.start();
+      await bytes.start();
       judge?.start();
     },
     tally: counts.tally,

@@ -4,7 +4,9 @@ import type { Backend, PortChoice } from '../choose.ts';
 import type { Flow, FlowFilter, FlowLosses } from '../flows/flow.ts';
 import { FlowLog, type LogPage } from '../flows/flow-log.ts';
 import type { FlowSource } from '../flows/flows.ts';
-import type { Totals } from '../flows/totals.ts';
+import type { EndpointPlace, Totals } from '../flows/totals.ts';
+
+type PlaceOf = (service: string, endpoint: string, nowMs: number) => EndpointPlace;
 
 /** One connection to one endpoint. */
 export interface OpenFlow {
@@ -24,11 +26,13 @@ export class UserspaceFlows implements FlowSource {
   readonly #log = new FlowLog();
   readonly #clock: { wallMs(): number };
   readonly #totals: Totals;
+  readonly #placeOf: PlaceOf;
   #count = 0;
 
-  constructor(clock: { wallMs(): number }, totals: Totals) {
+  constructor(clock: { wallMs(): number }, totals: Totals, placeOf: PlaceOf) {
     this.#clock = clock;
     this.#totals = totals;
+    this.#placeOf = placeOf;
   }
 
   open(service: string, { ip, port }: Pick<PortChoice, 'ip' | 'port'>, backend: Backend, client: FlowClient): OpenFlow {
@@ -38,25 +42,28 @@ export class UserspaceFlows implements FlowSource {
       ...{ ...client, id: this.#count, protocol: 'tcp', service, address: ip, port, cluster: backend.cluster },
       ...{ endpoint: backend.address, endpointPort: backend.port, way: 'direct' as const, startedMs },
     };
+    const place = this.#placeOf(service, `${backend.address} ${backend.port}`, startedMs);
     const sinceMs = () => Math.max(0, this.#clock.wallMs() - startedMs);
     let answer: Flow = { ...known, outcome: 'answered' };
     return {
       failed: (outcome) => {
         const refused = outcome === 'refused' ? 1 : 0;
-        this.#totals.add(service, backend.cluster, { tried: 1, refused });
+        this.#totals.add(service, place, { tried: 1, refused });
         this.#note({ ...known, outcome, endedMs: startedMs + sinceMs() });
       },
       answered: () => {
-        this.#totals.add(service, backend.cluster, { tried: 1, answered: 1 });
+        this.#totals.add(service, place, { tried: 1, answered: 1 });
         answer = { ...answer, answeredAfterMs: sinceMs() };
         this.#note(answer);
       },
-      ended: ({ sent, received }) =>
+      ended: ({ sent, received }) => {
+        this.#totals.add(service, place, { sent, received });
         this.#note({
           ...answer,
           endedMs: startedMs + sinceMs(),
           ...{ sent: { bytes: sent }, received: { bytes: received } },
-        }),
+        });
+      },
     };
   }
 
