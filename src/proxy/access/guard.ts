@@ -17,23 +17,14 @@ import { keyOf } from '../../kube/objects/object.ts';
 import type { AccessReport, Refusal } from '../../kube/objects/reports/access-report.ts';
 import type { Nft } from '../nft/edge/nft.ts';
 import { runProgram } from '../nft/edge/programs.ts';
-import type { TablePlan } from '../nft/read-back.ts';
-import type { PresentTable } from '../nft/script.ts';
-import type { KeptTable, TableChange, TableKeeper } from '../nft/table-keeper.ts';
+import type { KeptTable, TableKeeper } from '../nft/table-keeper.ts';
 import type { ProbeEnds, ProbeResult } from './edge/probe.ts';
+import { keptTable } from './kept-table.ts';
 import { accessTableName, probe } from './names.ts';
 import { flowsToEnd } from './open-flows.ts';
 import { AccessPlan, configOf } from './plan.ts';
 import { Refusals } from './refusals.ts';
-import {
-  accessRefill,
-  accessRules,
-  changeScript,
-  declarations,
-  declareScript,
-  removeAccessScript,
-  seenSets,
-} from './table.ts';
+import { removeAccessScript, seenSets } from './table.ts';
 
 export interface AccessGuardOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
@@ -50,6 +41,7 @@ export interface AccessGuardOptions {
 
 const lookMs = 10_000;
 const reportedMax = 10;
+const notProved = 'not proved yet';
 /** Devices of data planes that can deliver packets without netfilter. */
 const bypassing = /\b(cilium_host|bpfin\.cali)\b/;
 
@@ -66,9 +58,10 @@ export class AccessGuard {
   #turn: Promise<void> = Promise.resolve();
   #isStopped = false;
   #isRead = false;
-  #proof = 'not proved yet';
+  #proof = notProved;
   #bypass = '';
   #timer: Timer | undefined;
+  #looks: Promise<void> = Promise.resolve();
   #sweep: Promise<void> | undefined;
   #needsSweep = false;
   readonly #refusals: Refusals;
@@ -156,10 +149,14 @@ export class AccessGuard {
     }
     const config = configOf(access, nodeRanges);
     if (this.#running !== undefined) {
+      // What was proved of another mode says nothing about this one.
+      const isOtherMode = this.#running.plan.config.mode !== config.mode;
+      if (isOtherMode) this.#proof = notProved;
       this.#running.plan.configure(config);
       this.#running.keeper.refill();
       await this.#running.keeper.settled();
       this.#end();
+      if (isOtherMode && this.#isRead) void this.#look();
     } else this.#running = this.#start(new AccessPlan(config));
     this.#options.onChange();
   }
@@ -170,6 +167,7 @@ export class AccessGuard {
     plan.onDirty(() => keeper.wake());
     const waiting = new Set(['exports', 'slices']);
     this.#isRead = false;
+    this.#proof = notProved;
     const listed = (what: string) => {
       if (!waiting.delete(what) || waiting.size > 0) return;
       this.#isRead = true;
@@ -245,8 +243,15 @@ export class AccessGuard {
     }
   }
 
+  /** One after the other: they use the same ports. */
+  #look(): Promise<void> {
+    this.#looks = this.#looks.then(() => this.#lookOnce());
+    return this.#looks;
+  }
+
   /** Repeated: the proof, and what was refused since. */
-  async #look(): Promise<void> {
+  async #lookOnce(): Promise<void> {
+    if (this.#isStopped || this.#running === undefined) return;
     const before = JSON.stringify(this.report());
     try {
       await this.#prove();
@@ -264,11 +269,13 @@ export class AccessGuard {
   }
 
   async #prove(): Promise<void> {
-    const isExported = this.#running?.plan.config.mode === 'Exported';
+    const mode = this.#running?.plan.config.mode;
+    const isExported = mode === 'Exported';
     const results = [
       await this.#options.probe({ ...probe, ...probe.IPv4 }),
       await this.#options.probe({ ...probe, ...probe.IPv6 }),
     ];
+    if (this.#running?.plan.config.mode !== mode) return;
     const known = results.filter((result) => result !== undefined);
     if (known.length === 0) this.#proof = 'no connection over loopback could be tried';
     else if (known.some(({ exported }) => !exported))
@@ -290,36 +297,4 @@ export class AccessGuard {
     };
     return JSON.stringify(nftables.filter(({ rule }) => rule?.table === 'portolan-access' && rule.chain === 'check'));
   }
-}
-
-function keptTable(plan: AccessPlan, onTaken: () => void): KeptTable {
-  const seen: ReadonlySet<string> = new Set(seenSets);
-  const tablePlan: TablePlan = {
-    name: accessTableName,
-    get tracked() {
-      return new Set(
-        declarations(plan.config)
-          .map(({ name }) => name)
-          .filter((name) => !seen.has(name)),
-      );
-    },
-    untracked: seen,
-    rules: () => accessRules(plan.config),
-    elements: () => plan.elements(),
-  };
-  return {
-    plan: tablePlan,
-    takeChange: (): TableChange | undefined => {
-      const difference = plan.takeChange();
-      const { added, deleted } = difference;
-      if (added.length + deleted.length === 0) return undefined;
-      return { script: changeScript(difference), ...(deleted.length > 0 ? { onDone: onTaken } : {}) };
-    },
-    refill: (present: PresentTable | undefined) => {
-      plan.takeChange();
-      return accessRefill(plan, present);
-    },
-    declare: () => declareScript(plan.config),
-    replace: () => `${removeAccessScript}${declareScript(plan.config)}`,
-  };
 }
