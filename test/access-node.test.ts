@@ -1,5 +1,5 @@
 // Which calls of other clusters reach the Pods of a node, with the real proxy and real packets: network namespaces stand for
-// clusters. Needs root. ACCESS_ATTEMPTS=10000 makes as many random attempts.
+// clusters and for Pods in two namespaces of each. Needs root. `npm run check:access` makes 10,000 random attempts.
 
 import { type ChildProcess, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AccessReport } from '../src/kube/objects/reports/access-report.ts';
+import { Capture, openingsIn } from './gateways/capture.ts';
 import { until } from './support/dns-process.ts';
 import { Namespaces, namespacesMissing, type Place } from './support/namespaces.ts';
 import {
@@ -24,7 +25,11 @@ const attemptsOf = fileURLToPath(new URL('support/access-attempts.mjs', import.m
 const attemptCount = Number(process.env['ACCESS_ATTEMPTS'] ?? 600);
 const pods = [1, 2, 3];
 const targets = [8080, 8081, 9090];
-const callers = ['west', 'south', 'stranger'] as const;
+/** Of services whose exports change while attempts are made: to west, and to nobody. */
+const changing = [7001, 7002];
+const clusters = ['west', 'south', 'stranger'] as const;
+/** Machines, and Pods of two namespaces behind those of members. */
+const callers = ['west', 'west-a', 'west-b', 'south', 'south-a', 'south-b', 'stranger'] as const;
 /** Pods and target ports behind each service, and the clusters it is exported to; undefined is not exported. */
 const services = {
   web: { pod: 1, ports: [8080], to: 'all' },
@@ -43,9 +48,22 @@ interface Attempt {
   readonly family: 4 | 6;
 }
 
-/** The rule once more, by hand. */
-function isAllowed({ from, pod, port }: Attempt): boolean {
+/** What callers have as their addresses. */
+function callerAt(address: string): (typeof callers)[number] | undefined {
+  const machine = /^(?:10\.88\.0\.|fd88::)(2[12])$/.exec(address)?.[1];
+  if (machine !== undefined) return machine === '21' ? 'west' : 'south';
+  const pod = /^(?:10\.|fd)(92|93)[.:]([12])(?:\.2|::2)$/.exec(address);
+  if (pod === null) return undefined;
+  return `${pod[1] === '92' ? 'west' : 'south'}-${pod[2] === '1' ? 'a' : 'b'}`;
+}
+
+const clusterOf = (caller: string) => caller.replace(/-.*/, '');
+
+/** The rule once more, by hand; undefined for what changes. */
+function isAllowed({ from: caller, pod, port }: Pick<Attempt, 'from' | 'pod' | 'port'>): boolean | undefined {
+  const from = clusterOf(caller);
   if (from === 'stranger') return true;
+  if (changing.includes(port)) return from === 'west' ? undefined : false;
   return Object.values(services).some(
     ({ to, ...service }) =>
       service.pod === pod &&
@@ -61,11 +79,15 @@ describe.skipIf(why !== '')(`access on a node${why}`, () => {
   let home: NodeHome;
   let proxy: ProxyProcess;
   const places = new Map<string, Place>();
+  const podPlaces = new Map<number, Place>();
   const servers: LineProcess[] = [];
   const children: ChildProcess[] = [];
 
   const put = (object: object) => home.order({ put: object as never });
-  const known = { west: ['10.88.0.21/32', 'fd88::21/128'], south: ['10.88.0.22/32', 'fd88::22/128'] };
+  const known = {
+    west: ['10.88.0.21/32', 'fd88::21/128', '10.92.1.0/24', '10.92.2.0/24', 'fd92:1::/64', 'fd92:2::/64'],
+    south: ['10.88.0.22/32', 'fd88::22/128', '10.93.0.0/16', 'fd93::/16'],
+  };
   const access = (mode: string, { sources = known, closedRanges = [] as string[] } = {}) => {
     return put({
       apiVersion: 'v1',
@@ -105,6 +127,17 @@ describe.skipIf(why !== '')(`access on a node${why}`, () => {
       from,
       list.map(({ pod, family, ...rest }) => ({ ...rest, host: addressOf(pod, family) })),
     );
+  /** While other things go on in this process. */
+  const attemptBeside = async (from: string, list: readonly Attempt[]): Promise<boolean[]> => {
+    const input = JSON.stringify(list.map(({ pod, family, ...rest }) => ({ ...rest, host: addressOf(pod, family) })));
+    const child = net.start(places.get(from)!, process.execPath, [attemptsOf]);
+    let out = '';
+    child.stdout!.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
+    const ended = new Promise((resolve) => child.stdout!.once('close', resolve));
+    child.stdin!.end(input);
+    await ended;
+    return JSON.parse(out) as boolean[];
+  };
   const attemptAt = (from: string, list: readonly object[]): boolean[] => {
     const input = JSON.stringify(list);
     const [first, ...rest] = [...net.within(places.get(from)!), process.execPath, attemptsOf];
@@ -123,17 +156,32 @@ describe.skipIf(why !== '')(`access on a node${why}`, () => {
     return started;
   };
 
+  /** A Pod behind the machine of a cluster, which forwards for it. */
+  function addCaller(id: string, name: string, high: string, subnet: number): void {
+    const machine = places.get(id)!;
+    net.run(machine, 'sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1');
+    const pod = net.addPod(machine, `${id}-${name}`, `10.${high}.${subnet}`);
+    net.ip(machine, `-6 addr add fd${high}:${subnet}::1/64 dev ${id}-${name} nodad`);
+    net.ip(pod, `-6 addr add fd${high}:${subnet}::2/64 dev eth0 nodad`);
+    net.ip(pod, `-6 route add default via fd${high}:${subnet}::1`);
+    net.ip(node, `route add 10.${high}.${subnet}.0/24 via ${machine.address}`);
+    net.ip(node, `-6 route add fd${high}:${subnet}::/64 via ${machine.address6}`);
+    places.set(`${id}-${name}`, pod);
+  }
+
   beforeAll(async () => {
     net = new Namespaces('ac');
     node = net.addMachine('node', 11);
-    for (const [index, id] of callers.entries()) places.set(id, net.addMachine(id, 21 + index));
+    for (const [index, id] of clusters.entries()) places.set(id, net.addMachine(id, 21 + index));
     net.run(node, 'sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1');
     for (const number of pods) {
       const pod = net.addPod(node, `pod${number}`, `10.91.${number}`);
       net.ip(node, `-6 addr add fd91:${number}::1/64 dev pod${number} nodad`);
       net.ip(pod, `-6 addr add fd91:${number}::2/64 dev eth0 nodad`);
       net.ip(pod, `-6 route add default via fd91:${number}::1`);
-      for (const place of places.values()) {
+      podPlaces.set(number, pod);
+      for (const id of clusters) {
+        const place = places.get(id)!;
         net.ip(place, `route add 10.91.${number}.0/24 via ${node.address}`);
         net.ip(place, `-6 route add fd91:${number}::/64 via ${node.address6}`);
       }
@@ -143,7 +191,7 @@ describe.skipIf(why !== '')(`access on a node${why}`, () => {
           net,
           pod,
           addresses.flatMap((address) =>
-            targets.flatMap((port) => [
+            [...targets, ...changing].flatMap((port) => [
               { kind: 'tcp' as const, port, address, says: `${number}` },
               { kind: 'udp' as const, port, address, says: `${number}` },
             ]),
@@ -151,6 +199,8 @@ describe.skipIf(why !== '')(`access on a node${why}`, () => {
         ),
       );
     }
+    for (const [index, id] of ['west', 'south'].entries())
+      for (const [at, name] of ['a', 'b'].entries()) addCaller(id, name, `${92 + index}`, at + 1);
     home = await startNodeHome(net, node, { directory });
     await put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
     for (const [name, { pod, ports, to }] of Object.entries(services)) {
@@ -187,30 +237,89 @@ describe.skipIf(why !== '')(`access on a node${why}`, () => {
   test('access: Exported, random attempts from all clusters -> exactly the exported tuples pass; strangers are untouched', async () => {
     await access('Exported');
     await until('enforced', async () => (await report())?.mode === 'Exported' && (await report())?.isEnforced === true);
+    const made = randomAttempts(targets);
+    const { wrong, passed } = await tryAll(made);
+    expect(wrong).toEqual([]);
+    expect(passed.allowed).toBeGreaterThan(0);
+    expect(passed.refused).toBeGreaterThan(0);
+  });
+
+  const randomAttempts = (ports: readonly number[]) => {
     const pick = <T>(list: readonly T[]) => list[Math.floor(Math.random() * list.length)]!;
-    const made = Array.from(
+    return Array.from(
       { length: attemptCount },
       (): Attempt => ({
         from: pick(callers),
         pod: pick(pods),
-        port: pick(targets),
+        port: pick(ports),
         kind: pick(['tcp', 'udp'] as const),
         family: pick([4, 6] as const),
       }),
     );
+  };
+
+  /** From all callers at once, and what was not as the rule has it. */
+  const tryAll = async (made: readonly Attempt[]) => {
     const wrong: string[] = [];
     const passed = { allowed: 0, refused: 0 };
-    for (const from of callers) {
+    const tryFrom = async (from: string) => {
       const list = made.filter((one) => one.from === from);
-      for (const [index, reached] of attempt(from, list).entries()) {
+      for (const [index, reached] of (await attemptBeside(from, list)).entries()) {
         const one = list[index]!;
+        const wanted = isAllowed(one);
         passed[reached ? 'allowed' : 'refused'] += 1;
-        if (reached !== isAllowed(one)) wrong.push(`${JSON.stringify(one)} ${reached ? 'passed' : 'was refused'}`);
+        if (wanted !== undefined && reached !== wanted)
+          wrong.push(`${JSON.stringify(one)} ${reached ? 'passed' : 'was refused'}`);
+      }
+    };
+    for (let index = 0; index < callers.length; index += 2)
+      await Promise.all(callers.slice(index, index + 2).map(tryFrom));
+    return { wrong, passed };
+  };
+
+  test('access: random attempts while exports change 100 times a second -> what is exported passes, nothing else, also on the wire', async () => {
+    for (const port of changing) await putSlices(`changing-${port}`, 1, [port]);
+    for (const port of changing) await putExport(`changing-${port}`, 'nobody');
+    const captures = await Promise.all(
+      pods.map(
+        async (pod) => [pod, await Capture.start(net, podPlaces.get(pod)!, join(directory, `pod${pod}`))] as const,
+      ),
+    );
+    let changes = 0;
+    let isOver = false;
+    const startMs = performance.now();
+    const change = async () => {
+      while (!isOver) {
+        const dueMs = startMs + changes * 10 - performance.now();
+        if (dueMs > 0) await new Promise((resolve) => setTimeout(resolve, dueMs));
+        const name = `changing-${changing[changes % changing.length]}`;
+        const to = changes % 4 < 2 ? 'west' : 'nobody';
+        const metadata = { name, namespace: 'shop', annotations: { 'portolan.dev/export-to': to } };
+        await home.order({ patch: { ...exportType, metadata, ...{ spec: {} } } as never });
+        changes += 1;
+      }
+    };
+    const changed = change();
+    const { wrong, passed } = await tryAll(randomAttempts([...targets, ...changing]));
+    isOver = true;
+    await changed;
+    const perSecond = changes / ((performance.now() - startMs) / 1000);
+    const arrived = new Map<string, number>();
+    for (const [pod, capture] of captures) {
+      const { frames, dropped } = await capture.end();
+      expect(dropped).toBe(0);
+      for (const { from, port } of openingsIn(frames)) {
+        const caller = callerAt(from);
+        if (caller === undefined) continue;
+        const isFine = isAllowed({ from: caller, pod, port });
+        const what = isFine === false ? `${from} to pod ${pod} port ${port}` : 'as exported';
+        arrived.set(what, (arrived.get(what) ?? 0) + 1);
       }
     }
+    console.log(`${JSON.stringify(passed)}, ${perSecond.toFixed(0)} changes per second`, [...arrived]);
     expect(wrong).toEqual([]);
-    expect(passed.allowed).toBeGreaterThan(0);
-    expect(passed.refused).toBeGreaterThan(0);
+    expect([...arrived.keys()]).toEqual(['as exported']);
+    expect(changes).toBeGreaterThan(10);
   });
 
   test('access: an export is withdrawn -> its open connection ends; one to another service goes on', async () => {

@@ -2,6 +2,7 @@
 // are TLS records to and from the port of a gateway, and nothing else.
 
 import { readFileSync } from 'node:fs';
+import { formatIp } from '../../src/base/net/ip.ts';
 import type { Namespaces, Place } from '../support/namespaces.ts';
 import { LineProcess } from '../support/proxy-processes.ts';
 
@@ -19,7 +20,7 @@ my $except = pack('H*', $hub);
 while (!$isOver) {
   my $from = recv($socket, my $frame, 70000, 0);
   next if !defined $from || unpack('C', substr($from, 10, 1)) == 4;
-  next if substr($frame, 0, 6) eq $except || substr($frame, 6, 6) eq $except;
+  next if length $except && (substr($frame, 0, 6) eq $except || substr($frame, 6, 6) eq $except);
   print $out pack('N', length $frame), $frame;
 }
 close($out);
@@ -36,9 +37,10 @@ export class Capture {
     this.#file = file;
   }
 
-  static async start(net: Namespaces, hub: Place, file: string): Promise<Capture> {
-    const mac = macOf(net, hub, 'br0').replaceAll(':', '');
-    const lines = new LineProcess(net.start(hub, 'perl', ['-e', program, file, mac]));
+  /** Frames of the machine's own device `except` are left out. */
+  static async start(net: Namespaces, at: Place, file: string, except?: string): Promise<Capture> {
+    const mac = except === undefined ? '' : macOf(net, at, except).replaceAll(':', '');
+    const lines = new LineProcess(net.start(at, 'perl', ['-e', program, file, mac]));
     if ((await lines.next()) !== 'ready') throw new Error(`the capture did not start: ${lines.errors}`);
     return new Capture(lines, file);
   }
@@ -68,6 +70,25 @@ function framesIn(bytes: Buffer): Buffer[] {
     at = end;
   }
   return frames;
+}
+
+export interface Opening {
+  readonly from: string;
+  readonly port: number;
+}
+
+/** First packets of TCP connections and UDP datagrams: the address they come from, and the port they go to. Pure. */
+export function* openingsIn(frames: Iterable<Buffer>): Generator<Opening> {
+  for (const frame of frames) {
+    const type = frame.readUInt16BE(12);
+    const isFour = type === 0x0800;
+    if (!isFour && type !== 0x86dd) continue;
+    const ip = frame.subarray(14);
+    const [protocol, rest] = isFour ? [ip[9], ip.subarray((ip[0]! & 15) * 4)] : [ip[6], ip.subarray(40)];
+    if (protocol !== 17 && !(protocol === 6 && (rest[13]! & 0x12) === 2)) continue;
+    const from = isFour ? text(ip, 12) : formatIp({ family: 'IPv6', value: BigInt(`0x${ip.toString('hex', 8, 24)}`) });
+    yield { from, port: rest.readUInt16BE(2) };
+  }
 }
 
 export interface Ends {

@@ -13,6 +13,7 @@ import {
   type GatewayCluster,
   gatewayPorts,
   introduce,
+  limitExport,
   nodeOf,
   startCluster,
   startGateway,
@@ -26,6 +27,8 @@ const [port] = gatewayPorts;
 /** Streams that one member may have open at one gateway, and that may wait for one to end. */
 const streamsMax = 10_000;
 const waitingMax = 1000;
+/** Random ones; `npm run check:access` makes 10,000. */
+const attemptCount = Number(process.env['ACCESS_ATTEMPTS'] ?? 300);
 
 interface World {
   readonly east: GatewayCluster;
@@ -93,6 +96,52 @@ describeWith(['envoy', 'ip', 'nft'], 'gateways: what is refused', () => {
     expect(wrong).toEqual([]);
     // Eight of the sixteen sets name each caller, and there is the export for all.
     expect(admitted).toBe(2 * 2 * 9);
+  });
+
+  test('random attempts while exports change 100 times a second -> what is exported is admitted, nothing else', async () => {
+    const at = await world();
+    const to = { all: undefined, one: ['west'], both: ['south', 'west'], nobody: [], changing: ['west'] };
+    const names = Object.keys(to) as (keyof typeof to)[];
+    for (const [index, name] of names.entries()) {
+      const exportTo = to[name];
+      const ip = `243.9.2.${index + 1}`;
+      await exportService(at.east, { name, ip, port: 7000, endpoint: pod, ...(exportTo && { exportTo }) });
+    }
+    await until('the last one is served', async () =>
+      (await asked(at, at.west, '243.9.2.5:7000')) === '200' ? true : undefined,
+    );
+    let [changes, isOver] = [0, false];
+    const startMs = performance.now();
+    const change = async () => {
+      while (!isOver) {
+        const dueMs = startMs + changes * 10 - performance.now();
+        if (dueMs > 0) await new Promise((resolve) => setTimeout(resolve, dueMs));
+        await limitExport(at.east, 'changing', changes % 2 === 0 ? ['nobody'] : ['west']);
+        changes += 1;
+      }
+    };
+    const changed = change();
+    const pick = <T>(list: readonly T[]) => list[Math.floor(Math.random() * list.length)]!;
+    const wrong: unknown[] = [];
+    const answers = new Map<unknown, number>();
+    for (let each = 0; each < attemptCount; each += 1) {
+      const [caller, name, askedPort] = [pick([at.west, at.south]), pick(names), pick([7000, 7000, 7001])];
+      const host = pick([`243.9.2.${names.indexOf(name) + 1}`, `${name}.shop.svc.clusterset.local`, pod]);
+      const isNamed = host !== pod && askedPort === 7000;
+      const isOpen = name === 'changing' && caller === at.west && isNamed;
+      const wanted = isNamed && mayUse(to[name], { exporter: 'east', reader: caller.id }) ? '200' : '403';
+      const answer = await asked(at, caller, `${host}:${askedPort}`);
+      answers.set(answer, (answers.get(answer) ?? 0) + 1);
+      // What was admitted a moment ago may find its way closed.
+      if (isOpen ? answer !== '200' && answer !== '403' && answer !== '503' : answer !== wanted)
+        wrong.push([caller.id, host, askedPort, answer]);
+    }
+    isOver = true;
+    await changed;
+    const perSecond = changes / ((performance.now() - startMs) / 1000);
+    console.log(`${perSecond.toFixed(0)} changes per second`, [...answers]);
+    expect(wrong).toEqual([]);
+    expect([...answers.keys()]).toEqual(expect.arrayContaining(['200', '403']));
   });
 
   test('clocks that differ: certificates of an issuer four minutes ahead -> admitted; an hour ahead, or two behind -> refused', async () => {

@@ -149,7 +149,7 @@ export class Stage {
     const { net } = this;
     const members = ids.map((id) => ({ id, region: 'here', zone: `${id}-a` }));
     for (const id of ids) this.#addPlaces(id);
-    this.#capture = await Capture.start(net, net.hub, join(this.#directory, 'frames'));
+    this.#capture = await Capture.start(net, net.hub, join(this.#directory, 'frames'), 'br0');
     this.#broker = await startNodeHome(net, net.hub, {
       ...{ directory: join(this.#directory, 'broker'), members, leaseSeconds: 10 },
     });

@@ -836,7 +836,7 @@ export const mends: readonly Mend[] = [
   {
     test: 'test/access-node.test.ts',
     title: 'access: an export is withdrawn -> its open connection ends; one to another service goes on',
-    file: 'src/proxy/access/guard.ts',
+    file: 'src/proxy/access/kept-table.ts',
     was: '...(deleted.length > 0 ? { onDone: onTaken } : {})',
     became: '...(deleted.length < 0 ? { onDone: onTaken } : {})',
     isInSequence: true,
