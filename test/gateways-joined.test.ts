@@ -220,6 +220,16 @@ describeWith(['envoy', 'ip', 'nft', 'conntrack'], 'gateways: two clusters that j
     expect((await direct(pod)).answers).toEqual({ 'web of west': 1 });
   });
 
+  test('explain connection -> the hops of this connection, by a command at the home', async () => {
+    const address = (await addressIn('west', 'web'))!;
+    const text = await type(places.west, homes.west, ['explain', 'connection', '--to', `${address}:80`]);
+    expect(text).toMatch(/^service +shop\/web, port 80\/TCP$/m);
+    expect(text).toMatch(/^east +100 % +1 +Envoy of the client's node, port 15\d\d\d$/m);
+    expect(text).toContain(`-> gateway ${places.east.address}:${gatewayPort} of network east-net`);
+    const wrong = await type(places.west, homes.west, ['explain', 'connection', '--to', `${address}:81`]);
+    expect(wrong).toMatch(/nowhere: it is refused\nnote: the service has no port 81; it has 80\/TCP/);
+  });
+
   test('a service exported to another member alone -> unknown here, and refused by the gateway', async () => {
     expect((await client('inner')).failures).toEqual({ ENOTFOUND: 1 });
     expect(await addressIn('east', 'inner')).toBeDefined();

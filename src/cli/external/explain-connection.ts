@@ -1,4 +1,5 @@
-// `portolan explain connection`: under which rule of external services a connection falls, where it goes, and what it hides.
+// `portolan explain connection`: for a clusterset address, which clusters and hops; else under which rule of external services a
+// connection falls, where it goes, and what it hides.
 
 import type { Command } from 'commander';
 import { parseIp } from '../../base/net/ip.ts';
@@ -13,6 +14,7 @@ import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { externalNamespace, systemNamespace } from '../../kube/objects/ours.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
+import { formatConnectionPath, readConnectionPath } from '../connection-path.ts';
 import { usageError } from '../exit-codes.ts';
 import { formatOutput, formatTable, outputOption, parseOutput } from '../table.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, withHome } from '../with-home.ts';
@@ -31,7 +33,7 @@ export function addExplainConnectionCommand(explain: Command, deps: CliDeps): vo
   const command = explain
     .command('connection')
     .description(
-      'show the rule of external services that a connection matches, its destination and the rules that lost',
+      'show the clusters and hops of a connection to a clusterset address, or the rule of external services that it matches, its destination and the rules that lost',
     )
     .requiredOption('--to <ip:port>', 'destination of the client')
     .option('--sni <name>', 'the name in its TLS handshake')
@@ -42,6 +44,7 @@ export function addExplainConnectionCommand(explain: Command, deps: CliDeps): vo
       'after',
       `
 Examples:
+  portolan explain connection --to 243.9.0.1:80
   portolan explain connection --to 10.1.1.7:443 --sni api.example.com
   portolan explain connection --to 242.0.0.1:80 --host mongo.ext.svc.local -o json`,
     );
@@ -50,18 +53,18 @@ Examples:
     const flags = command.optsWithGlobals<ConnectionFlags>();
     const format = parseOutput(flags.output);
     const { connection, request } = parseConnection(flags);
-    const explanation = await withHome(deps, flags, async ({ client }) => {
-      const services = await listAll<MeshExternalService>(client, meshExternalServiceType, {
-        namespace: systemNamespace,
-      });
-      const secrets = await readSecrets(client);
+    const { value, names, lines } = await withHome(deps, flags, async ({ client }) => {
       const place = await placeOf(client);
-      const input = { services, place, plugins: builtinPlugins, secrets };
-      return explainConnection(input, connection, request);
+      const { address, port } = connection;
+      const path = await readConnectionPath(client, { clock: deps.world.clock, self: place.cluster, address, port });
+      if (path !== undefined)
+        return { value: path, names: [path.service], lines: () => formatConnectionPath(flags.to, path) };
+      const explanation = await externalRule(client, place, { connection, request });
+      const { rule } = explanation;
+      const ruleNames = rule === undefined ? [] : [rule.resource];
+      return { value: explanation, names: ruleNames, lines: () => formatConnection(flags, explanation) };
     });
-    const names = explanation.rule === undefined ? [] : [explanation.rule.resource];
-    const text = () => formatConnection(flags, explanation);
-    for (const line of formatOutput(format, { value: explanation, names, text })) deps.print(line);
+    for (const line of formatOutput(format, { value, names, text: lines })) deps.print(line);
   });
 }
 
@@ -88,6 +91,16 @@ export function parseConnection(flags: Pick<ConnectionFlags, 'to' | 'sni' | 'hos
     protocol === 'tls' ? { kind: 'tls', sni: flags.sni } : { kind: 'plain', application };
   const request = flags.host === undefined ? {} : { request: { host: flags.host } };
   return { connection: { address, port, transport }, ...request };
+}
+
+async function externalRule(
+  client: Client,
+  place: Place,
+  { connection, request }: ReturnType<typeof parseConnection>,
+): Promise<ConnectionExplanation> {
+  const services = await listAll<MeshExternalService>(client, meshExternalServiceType, { namespace: systemNamespace });
+  const input = { services, place, plugins: builtinPlugins, secrets: await readSecrets(client) };
+  return explainConnection(input, connection, request);
 }
 
 async function readSecrets(client: Client): Promise<(name: string, key: string) => string | undefined> {
