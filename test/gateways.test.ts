@@ -3,7 +3,7 @@
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { Credentials } from '../src/base/x509/certificates.ts';
 import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';
 import { mayUse } from '../src/clusterset/kinds/service-shard.ts';
@@ -28,7 +28,10 @@ import {
   startNode,
 } from './support/gateway-world.ts';
 import { portolan } from './support/portolan.ts';
-import { pause, until } from './support/xds-meshes.ts';
+import { endStarted } from './support/started.ts';
+import { pause, until } from './support/xds-served.ts';
+
+afterEach(endStarted);
 
 const pod = '10.70.2.1';
 const web = { name: 'web', ip: '243.9.0.1', port: 8080, endpoint: pod };

@@ -1,10 +1,13 @@
 // A real Envoy and the choice of endpoints: shares by weights, and endpoints that take no connections.
 
-import { expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import { describeWith } from './support/counterparts.ts';
+import { endStarted } from './support/started.ts';
 import { addImport, putEndpoints } from './support/xds.ts';
-import { openNamespace, serve, settled, until } from './support/xds-meshes.ts';
+import { openNamespace, serve, settled, until } from './support/xds-served.ts';
+
+afterEach(endStarted);
 
 describeWith(['envoy', 'ip', 'nft'], 'xds: who serves', () => {
   async function start(spec: object, annotations: Record<string, string> = {}) {

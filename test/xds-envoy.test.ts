@@ -11,16 +11,8 @@ import { namespace } from '../src/peering/testing/edge/memory-home.ts';
 import { MeshCertificates, ofWorkloads } from '../src/xds/sources/mesh-certificates.ts';
 import { describeWith } from './support/counterparts.ts';
 import { addImport, putEndpoints } from './support/xds.ts';
-import {
-  introduce,
-  openNamespace,
-  pause,
-  serve,
-  settled,
-  shareDatabase,
-  startMesh,
-  until,
-} from './support/xds-meshes.ts';
+import { introduce, shareDatabase, startMesh } from './support/xds-meshes.ts';
+import { openNamespace, pause, serve, settled, until } from './support/xds-served.ts';
 
 describeWith(['envoy', 'ip', 'nft'], 'xds: a real Envoy', () => {
   test.each(['delta', 'sotw'] as const)(

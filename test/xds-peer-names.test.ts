@@ -5,16 +5,8 @@ import { expect, test } from 'vitest';
 import { type PeerService, peerServiceType } from '../src/peering/kinds/peer-service.ts';
 import { namespace } from '../src/peering/testing/edge/memory-home.ts';
 import { describeWith } from './support/counterparts.ts';
-import {
-  introduce,
-  openNamespace,
-  pause,
-  serve,
-  settled,
-  shareDatabase,
-  startMesh,
-  until,
-} from './support/xds-meshes.ts';
+import { introduce, shareDatabase, startMesh } from './support/xds-meshes.ts';
+import { openNamespace, pause, serve, settled, until } from './support/xds-served.ts';
 
 /** A name is looked up again after five seconds at the earliest. */
 const wantedMs = 7000;

@@ -9,17 +9,8 @@ import { type PeerExport, peerExportType } from '../src/peering/kinds/peer-expor
 import { certificateSecret } from '../src/peering/kinds/secrets.ts';
 import { namespace } from '../src/peering/testing/edge/memory-home.ts';
 import { describeWith } from './support/counterparts.ts';
-import {
-  introduce,
-  type Mesh,
-  openNamespace,
-  pause,
-  serve,
-  settled,
-  shareDatabase,
-  startMesh,
-  until,
-} from './support/xds-meshes.ts';
+import { introduce, type Mesh, shareDatabase, startMesh } from './support/xds-meshes.ts';
+import { openNamespace, pause, serve, settled, until } from './support/xds-served.ts';
 
 const wantedMs = 5000;
 const gate = { address: '10.70.1.1', port: 15_443, sni: 'db.shop.acme.example' };

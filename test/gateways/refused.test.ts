@@ -1,6 +1,6 @@
 // What a gateway refuses, bounds and forgets: real Envoys in network namespaces. Needs root.
 
-import { expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { Credentials } from '../../src/base/x509/certificates.ts';
 import { mayUse } from '../../src/clusterset/kinds/service-shard.ts';
 import type { GatewayTimes } from '../../src/xds/sources/gateways.ts';
@@ -18,7 +18,10 @@ import {
   startCluster,
   startGateway,
 } from '../support/gateway-world.ts';
-import { until } from '../support/xds-meshes.ts';
+import { endStarted } from '../support/started.ts';
+import { until } from '../support/xds-served.ts';
+
+afterEach(endStarted);
 
 const pod = '10.70.2.1';
 const echo = { name: 'echo', ip: '243.9.0.3', port: 7000, endpoint: pod };

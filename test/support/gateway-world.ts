@@ -1,9 +1,8 @@
 // Clusters in network namespaces that all have the same Pod range and no route to each other but the addresses of their
 // gateways: a home in memory, a discovery server and real Envoys for each. The networks of the set are written by hand, in
-// place of the agent. Needs root.
+// place of the agent. The caller ends all that was started. Needs root.
 
 import { execFileSync } from 'node:child_process';
-import { afterEach } from 'vitest';
 import { createRealWorld } from '../../src/base/real/world.ts';
 import type { Credentials } from '../../src/base/x509/certificates.ts';
 import { clusterPropertyType, clusterSetProperty } from '../../src/clusterset/kinds/cluster-property.ts';
@@ -29,9 +28,10 @@ import type { GatewayTimes } from '../../src/xds/sources/gateways.ts';
 import { MeshCertificates } from '../../src/xds/sources/mesh-certificates.ts';
 import { pathOf } from './counterparts.ts';
 import { takeLoopbackPart } from './loopback-part.ts';
+import { endLater } from './started.ts';
 import { addImport, type XdsTest } from './xds.ts';
-import { openNamespace, serve, settled, until } from './xds-meshes.ts';
 import type { RunningProxy, XdsNamespace } from './xds-namespace.ts';
+import { openNamespace, serve, settled, until } from './xds-served.ts';
 
 export const clusterSet = 'prod';
 export const gatewayPorts = [15_443, 15_444] as const;
@@ -50,11 +50,6 @@ export interface GatewayCluster {
   networks(clusters: Readonly<Record<string, ClusterReach>>): Promise<void>;
   roots(): Promise<readonly string[]>;
 }
-
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
 
 const part = await takeLoopbackPart();
 let links = 0;
@@ -94,7 +89,7 @@ export async function startCluster(
 ): Promise<GatewayCluster> {
   const inside = openNamespace();
   const home = await memoryHome();
-  closing.push(() => home.stop());
+  endLater(() => home.stop());
   const { client } = home;
   await client.create(clusterPropertyType, {
     ...{ apiVersion: 'about.k8s.io/v1beta1', kind: 'ClusterProperty', metadata: { name: clusterSetProperty } },
