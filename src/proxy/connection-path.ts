@@ -15,7 +15,7 @@ export interface ConnectionPath {
   readonly problems: readonly string[];
 }
 
-export interface PathPort {
+interface PathPort {
   readonly protocol: string;
   readonly port: number;
   readonly ways: readonly PathWay[];
@@ -23,7 +23,7 @@ export interface PathPort {
   readonly later: readonly { readonly cluster: string; readonly endpoints: number }[];
 }
 
-export interface PathWay {
+interface PathWay {
   readonly cluster: string;
   /** Of all new connections, 0 to 1. */
   readonly share: number;
