@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Variant } from '../resource.ts';
-import { testCluster, testEndpoints, testListener } from '../testing/resources.ts';
+import { testCluster, testEndpoints, testListener, testVirtualHost } from '../testing/resources.ts';
 import { Talk, type Verdict } from '../testing/talk.ts';
 import type { ServerResponse } from './messages.ts';
 
@@ -56,6 +56,7 @@ function run(variant: Variant, seed: number): void {
     talk.ask('cluster');
     if (names.length > 0) talk.ask('endpoints', ...names);
     talk.ask('listener');
+    if (variant === 'delta') talk.ask('virtual-host');
   };
   ask();
   for (let step = 0; step < 60; step++) {
@@ -74,6 +75,7 @@ function run(variant: Variant, seed: number): void {
         testCluster(name, `${1 + pick(3)}s`),
         testEndpoints(name, `10.0.0.${pick(9)}`),
         testListener(`l-${name}`, version),
+        testVirtualHost(name, version),
       );
     }
     if (talk.unanswered.length > 0 && random() < 0.5) talk.answer(take(talk.unanswered[0]!));
@@ -81,7 +83,9 @@ function run(variant: Variant, seed: number): void {
   }
   talk.flush();
   answerAll();
-  for (const type of ['cluster', 'listener'] as const) {
+  for (const type of variant === 'delta'
+    ? (['cluster', 'listener', 'virtual-host'] as const)
+    : (['cluster', 'listener'] as const)) {
     const wanted = [...talk.set.entries(type)].filter(({ any }) => !Buffer.from(any).includes('bad'));
     for (const { name, version } of wanted) expect(held.get(`${type}:${name}`), `${type} ${name}`).toBe(version);
     // While a listener is refused, a cluster that its old form may use stays.

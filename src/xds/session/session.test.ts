@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Variant, XdsResource } from '../resource.ts';
-import { testCluster, testEndpoints, testListener } from '../testing/resources.ts';
+import type { Variant } from '../resource.ts';
+import { testCluster, testEndpoints, testListener, testVirtualHost } from '../testing/resources.ts';
 import { Talk, type Verdict } from '../testing/talk.ts';
 import type { ServerResponse } from './messages.ts';
 
@@ -283,22 +283,40 @@ test('a proxy that never answers -> a bounded number of responses in flight', ()
 });
 
 describe('delta: virtual hosts', () => {
-  const host = (name: string): XdsResource => ({
-    ...{ type: 'virtual-host', name: `gateway/${name}`, causes: [] },
-    body: { name, domains: [name], routes: [] },
-  });
-
-  test('asked for without a name -> all of them, each change alone, and one that goes is taken away first', () => {
-    const talk = new Talk('delta').put('a', host('a'), testCluster('a')).put('b', host('b')).ask('virtual-host');
-    expect(talk.said().sort()).toEqual([
-      '< virtual-host gateway/a',
-      '< virtual-host gateway/b',
-      '> virtual-host (all)',
-    ]);
+  test('asked for without a name -> all of them together, also unproven ones, and one that goes is taken away first', () => {
+    const talk = new Talk('delta').put('a', testVirtualHost('a'), testCluster('a')).put('b', testVirtualHost('b'));
+    expect(talk.ask('virtual-host').said()).toEqual(['> virtual-host (all)', '< virtual-host gateway/a gateway/b']);
     talk.ask('cluster').ask('listener').said();
-    talk.put('c', host('c')).flush();
+    talk.put('c', testVirtualHost('c')).flush();
     expect(talk.said()).toEqual(['< virtual-host gateway/c']);
     expect(talk.put('a').flush().said()).toEqual(['< virtual-host -gateway/a', '< cluster -a']);
+  });
+
+  test('one of many is refused -> the others arrive, and the refusal names it', () => {
+    const talk = new Talk('delta');
+    for (let i = 0; i < 100; i++) talk.put(`h${i}`, testVirtualHost(`h${i}`, i === 37 ? 'bad' : `h${i}`));
+    talk.judge = ({ entries }) =>
+      entries.some(({ any }) => Buffer.from(any).includes('bad')) ? { nack: 'no' } : 'ack';
+    const sent = talk.ask('virtual-host').said();
+    expect(sent.filter((line) => line.startsWith('<')).length).toBeLessThan(30);
+    expect([...talk.refusals.values()].map(({ entry }) => entry.name)).toEqual(['gateway/h37']);
+    talk.said();
+    expect(talk.reconnect().ask('virtual-host').said()).toEqual(['--- reconnect', '> virtual-host (all)']);
+  });
+
+  test('changes while an answer is awaited -> one response with all of them, when it has come', () => {
+    const talk = new Talk('delta').put('a', testVirtualHost('a')).ask('virtual-host');
+    talk.judge = () => 'silent';
+    talk.put('b', testVirtualHost('b')).flush();
+    for (let i = 0; i < 50; i++) talk.put(`h${i}`, testVirtualHost(`h${i}`)).flush();
+    expect(talk.said().filter((line) => line.startsWith('<'))).toHaveLength(2);
+    talk.judge = () => 'ack';
+    const later = talk
+      .answer('ack')
+      .said()
+      .filter((line) => line.startsWith('<'));
+    expect(later).toHaveLength(1);
+    expect(later[0]!.split(' ')).toHaveLength(2 + 50);
   });
 
   test('none there is -> one empty response, so that the listener comes into use', () => {

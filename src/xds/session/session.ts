@@ -2,8 +2,8 @@
 // in, `next` gives one response at a time, so the caller can wait whenever the way to the proxy is full.
 //
 // Clusters go before endpoints, listeners and routes; removals go last and wait until nothing in use refers to them. A
-// version that no proxy has accepted yet is sent alone, so that a refusal names it (state of the world: with at most
-// `trialMax` others, halved after each refusal). A refused version is never sent to this proxy again.
+// version that no proxy has accepted yet is sent alone, so that a refusal names it (state of the world, and virtual hosts: with at
+// most `trialMax` others, halved after each refusal). A refused version is never sent to this proxy again.
 
 import { type Variant, type XdsType, xdsTypes } from '../resource.ts';
 import { type Entry, formatDigest, unknownEntry } from '../view/entry.ts';
@@ -58,6 +58,9 @@ const referrers: Readonly<Record<XdsType, readonly XdsType[]>> = {
   secret: ['cluster', 'listener'],
 };
 
+/** An Envoy makes all its routes anew for each response with virtual hosts: one by one, many of them take it minutes. */
+const triedTogether: ReadonlySet<XdsType> = new Set(['virtual-host']);
+
 const batchBytesMax = 256 * 1024;
 /** More clusters than this do not wait for chains to be drained: rules that come and go all the time cost bounded memory. */
 const heldMax = 1024;
@@ -73,8 +76,8 @@ export class XdsSession {
 
   constructor(options: SessionOptions) {
     this.#options = options;
-    const trialMax = options.variant === 'delta' ? 1 : Number.POSITIVE_INFINITY;
-    const states = xdsTypes.map((type) => [type, new TypeState(type, trialMax)]);
+    const isAlone = (type: XdsType) => options.variant === 'delta' && !triedTogether.has(type);
+    const states = xdsTypes.map((type) => [type, new TypeState(type, isAlone(type))]);
     this.#states = Object.fromEntries(states) as Record<XdsType, TypeState>;
   }
 
@@ -160,7 +163,7 @@ export class XdsSession {
       if (refusal === undefined || refusal.lastGood === entry) continue;
       events.push(...this.#recover(state.type, name));
     }
-    if (this.#options.variant === 'sotw') state.trialMax *= 2;
+    if (!state.areTrialsAlone) state.trialMax *= 2;
     return events;
   }
 
@@ -180,7 +183,7 @@ export class XdsSession {
       state.revert(name, entry);
       for (const names of [state.suspects, state.dirty, state.forced]) names.add(name);
     }
-    if (this.#options.variant === 'sotw') state.trialMax = Math.max(1, Math.ceil(flight.changes.size / 2));
+    if (!state.areTrialsAlone) state.trialMax = Math.max(1, Math.ceil(flight.changes.size / 2));
   }
 
   #refused(state: TypeState, flight: Flight, message: string): SessionEvent[] {
@@ -279,13 +282,13 @@ export class XdsSession {
       const entry = this.#due(state, name);
       const isTrial = entry !== undefined && this.#isTrial(state, entry);
       // Stays a candidate for the next response.
-      if (isTrial && (isDelta ? batch.length > 0 : trials >= state.trialMax)) continue;
+      if (isTrial && (state.areTrialsAlone ? batch.length > 0 : trials >= state.trialMax)) continue;
       for (const names of [candidates, state.dirty, state.forced]) names.delete(name);
       if (entry === undefined) continue;
       batch.push(entry);
       bytes += entry.any.length;
       if (isTrial) trials += 1;
-      if (isDelta && (isTrial || bytes > batchBytesMax)) break;
+      if (isDelta && ((isTrial && state.areTrialsAlone) || bytes > batchBytesMax)) break;
     }
     return batch;
   }
@@ -381,9 +384,10 @@ export class XdsSession {
     });
   }
 
-  // A response of all there is contains what is in flight, so its refusal would be ambiguous with two of them.
+  // A response of all there is contains what is in flight, so its refusal would be ambiguous with two of them. What is tried
+  // together waits for the answer too, so that a proxy that is busy with one response gets what came meanwhile in the next.
   #canSend(state: TypeState): boolean {
-    return state.hasRoom && !(this.#isWhole(state) && state.flights.size > 0);
+    return state.hasRoom && !((this.#isWhole(state) || triedTogether.has(state.type)) && state.flights.size > 0);
   }
 
   /** The newest version, or the last good one where the newest was refused. */

@@ -38,12 +38,14 @@ export class TypeState {
   hasStarted = false;
   lastNonce = '';
   digest = 0n;
-  /** How many unproven resources go into one response. */
-  trialMax: number;
+  /** Whether an unproven resource is sent without any others. */
+  readonly areTrialsAlone: boolean;
+  /** Otherwise, how many of them go into one response. */
+  trialMax = Number.POSITIVE_INFINITY;
 
-  constructor(type: XdsType, trialMax: number) {
+  constructor(type: XdsType, areTrialsAlone: boolean) {
     this.type = type;
-    this.trialMax = trialMax;
+    this.areTrialsAlone = areTrialsAlone;
   }
 
   get hasRoom(): boolean {

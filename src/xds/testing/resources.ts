@@ -34,6 +34,11 @@ export function testListener(name: string, cluster: string): XdsResource {
   return { type: 'listener', name, body, causes: [cause(name)] };
 }
 
+export function testVirtualHost(name: string, domain = name): XdsResource {
+  const body = { name, domains: [domain], routes: [] };
+  return { type: 'virtual-host', name: `gateway/${name}`, body, causes: [cause(name)] };
+}
+
 function cause(name: string) {
   return { at: 'home', kind: 'ServiceImport', namespace: 'shop', name } as const;
 }
