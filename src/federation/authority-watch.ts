@@ -2,7 +2,8 @@
 // itself, and no member may. Told by the process of the home, which sees every renewal. An authority that is back writes Ready again.
 
 import { errorText, type Log } from '../base/log.ts';
-import type { Timer, World } from '../base/world.ts';
+import { repeat } from '../base/repeat.ts';
+import type { World } from '../base/world.ts';
 import { type Cluster, clusterType } from '../clusterset/kinds/cluster.ts';
 import type { Client } from '../kube/client/client.ts';
 import { createInformer } from '../kube/controller/informer.ts';
@@ -32,8 +33,6 @@ export function runAuthorityWatch({ world, log, client }: AuthorityWatchOptions)
   const sightings = new Map<string, Sighting>();
   const federations = createInformer<Federation>({ client, world, log, type: federationType });
   let lookedMs = world.clock.monotonicMs();
-  let isStopped = false;
-  let timer: Timer;
   let looking: Promise<void> = Promise.resolve();
   federations.on((key, next) => {
     const renewTime = next?.status?.authority?.renewTime;
@@ -55,7 +54,6 @@ export function runAuthorityWatch({ world, log, client }: AuthorityWatchOptions)
         log.info('not written: the authority of a federation is silent', { federation: key, error: errorText(error) });
       }
     }
-    if (!isStopped) plan();
   }
 
   /** With the version that was seen: one that was renewed meanwhile stays as it is. */
@@ -70,18 +68,11 @@ export function runAuthorityWatch({ world, log, client }: AuthorityWatchOptions)
     await client.updateStatus(federationType, { ...federation, status: { ...federation.status, conditions } });
   }
 
-  function plan(): void {
-    timer = world.timers.after(lookMs, () => {
-      looking = look();
-    });
-  }
-
   federations.start();
-  plan();
+  const stopLooking = repeat(world.timers, { everyMs: lookMs }, () => (looking = look()));
   return {
     stop: () => {
-      isStopped = true;
-      timer.cancel();
+      stopLooking();
       federations.stop();
       return looking;
     },

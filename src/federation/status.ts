@@ -4,6 +4,7 @@
 import { isSameJson } from '../base/json.ts';
 import { errorText, type Log } from '../base/log.ts';
 import { createQueue } from '../base/queue.ts';
+import { repeat } from '../base/repeat.ts';
 import type { World } from '../base/world.ts';
 import type { Cluster } from '../clusterset/kinds/cluster.ts';
 import type { Client } from '../kube/client/client.ts';
@@ -67,17 +68,13 @@ export function runFederationStatus(options: FederationStatusOptions): Federatio
   });
   const nudge = () => queue.addAfter(key, gatherMs);
   const unsubscribes = [shards.onChange(nudge), federations.on((changed) => (changed === key ? nudge() : undefined))];
-  const renewMs = () => authorityRenewMs(options.clusters.size);
-  let timer = world.timers.after(renewMs(), renew);
-  function renew(): void {
-    queue.add(key);
-    timer = world.timers.after(renewMs(), renew);
-  }
+  const everyMs = () => authorityRenewMs(options.clusters.size);
+  const stopRenewing = repeat(world.timers, { everyMs }, () => queue.add(key));
   queue.start();
   return {
     nudge,
     stop: () => {
-      timer.cancel();
+      stopRenewing();
       for (const unsubscribe of unsubscribes) unsubscribe();
       return queue.stop();
     },

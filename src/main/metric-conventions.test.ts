@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { conventionProblem, type DescribedMetric } from '../base/metric-conventions.ts';
+import { conventionProblem, type DescribedMetric } from '../base/metrics.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const files = (readdirSync(root, { recursive: true }) as string[]).filter((file) => /(?<!\.test)\.ts$/.test(file));

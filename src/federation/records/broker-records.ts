@@ -3,7 +3,8 @@
 
 import type { Log } from '../../base/log.ts';
 import type { IpRange } from '../../base/net/ip.ts';
-import type { Timer, World } from '../../base/world.ts';
+import { repeat } from '../../base/repeat.ts';
+import type { World } from '../../base/world.ts';
 import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
@@ -71,8 +72,6 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   const judge = new LeaseJudge(() => leaseTimes);
   const waiters: (() => void)[] = [];
   let hasSynced = false;
-  let isStopped = false;
-  let timer: Timer | undefined;
 
   const federation = (): Federation | undefined => federations.get(`${clusterset}/${options.federation}`);
 
@@ -148,7 +147,6 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
       judge.ownRenewalFailed();
       if (hasSynced) sink.setStale(true);
     }
-    if (!isStopped) timer = world.timers.after(probeMs, () => void probe());
   }
 
   async function lookOnceMore(id: string): Promise<void> {
@@ -165,14 +163,13 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   members.start();
   members.watchHeartbeats(true);
   void federations.whenSynced().then(checkSynced);
-  void probe();
+  const stopProbing = repeat(world.timers, { everyMs: probeMs, firstMs: 0 }, probe);
   return {
     federations,
     clusters: members.clusters,
     whenSynced: () => (hasSynced ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve))),
     stop: () => {
-      isStopped = true;
-      timer?.cancel();
+      stopProbing();
       federations.stop();
       members.stop();
     },

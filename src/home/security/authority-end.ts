@@ -3,7 +3,8 @@
 
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
-import type { Timer, World } from '../../base/world.ts';
+import { repeat } from '../../base/repeat.ts';
+import type { World } from '../../base/world.ts';
 import { certificateFacts } from '../../base/x509/certificates.ts';
 import type { AuthorityFacts } from '../model/access.ts';
 import type { Pki } from './pki.ts';
@@ -28,13 +29,12 @@ export function watchAuthority({ pki, world, log, metrics }: AuthorityWatchOptio
     const date = new Date(endsMs).toISOString().slice(0, 10);
     return `the certificate authority of this home ends on ${date}; replace it with portolan api rotate-ca`;
   };
-  let timer: Timer | undefined;
   const look = () => {
     const text = warning();
     if (text !== undefined) log.warn(text);
-    timer = world.timers.after(dayMs, look);
   };
   look();
+  const stop = repeat(world.timers, { everyMs: dayMs }, look);
   const onChanged = (listener: () => void) => pki.onRenewed(() => listener());
-  return { certificates: () => pki.clientCa, onChanged, warning, stop: () => timer?.cancel() };
+  return { certificates: () => pki.clientCa, onChanged, warning, stop };
 }

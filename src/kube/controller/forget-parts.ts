@@ -2,7 +2,8 @@
 // themselves; this keeps a home tidy where machines come and go.
 
 import { errorText, type Log } from '../../base/log.ts';
-import type { Timer, World } from '../../base/world.ts';
+import { repeat } from '../../base/repeat.ts';
+import type { World } from '../../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { isConflict, isNotFound } from '../objects/api-error.ts';
 import { type Lease, leaseType } from '../objects/lease.ts';
@@ -20,9 +21,6 @@ const lookMs = 3_600_000;
 const firstLookMs = 300_000;
 
 export function forgetParts({ client, world, log }: ForgetPartsOptions): { stop(): void } {
-  let isStopped = false;
-  let timer: Timer = world.timers.after(firstLookMs, look);
-
   async function forget(): Promise<void> {
     const { items } = await client.list<Lease>(leaseType, { namespace: systemNamespace, labelSelector: partLabel });
     const nowMs = world.clock.wallMs();
@@ -38,18 +36,10 @@ export function forgetParts({ client, world, log }: ForgetPartsOptions): { stop(
     }
   }
 
-  function look(): void {
-    forget()
-      .catch((error: unknown) => log.warn('cannot look for Leases of removed parts', { error: errorText(error) }))
-      .then(() => {
-        if (!isStopped) timer = world.timers.after(lookMs, look);
-      });
-  }
-
-  return {
-    stop: () => {
-      isStopped = true;
-      timer.cancel();
-    },
-  };
+  const stop = repeat(world.timers, { everyMs: lookMs, firstMs: firstLookMs }, () =>
+    forget().catch((error: unknown) =>
+      log.warn('cannot look for Leases of removed parts', { error: errorText(error) }),
+    ),
+  );
+  return { stop };
 }

@@ -2,7 +2,8 @@
 // refused, and only some of them may write Events.
 
 import { errorText, type Log } from '../../base/log.ts';
-import type { Timer, World } from '../../base/world.ts';
+import { repeat } from '../../base/repeat.ts';
+import type { World } from '../../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { type Lease, leaseType } from '../objects/lease.ts';
 import { systemNamespace } from '../objects/ours.ts';
@@ -22,9 +23,6 @@ const lookMs = 30_000;
 export function tellMissingRights({ client, world, log, events }: TellMissingRightsOptions): { stop(): void } {
   /** By name of the Lease: the rights that were told. */
   let told = new Map<string, string>();
-  let isStopped = false;
-  let timer: Timer = world.timers.after(lookMs, look);
-
   async function tell(): Promise<void> {
     const { items } = await client.list<Lease>(leaseType, { namespace: systemNamespace, labelSelector: partLabel });
     const now = new Map<string, string>();
@@ -53,18 +51,8 @@ export function tellMissingRights({ client, world, log, events }: TellMissingRig
     told = now;
   }
 
-  function look(): void {
-    tell()
-      .catch((error: unknown) => log.warn('cannot look for parts that lack rights', { error: errorText(error) }))
-      .then(() => {
-        if (!isStopped) timer = world.timers.after(lookMs, look);
-      });
-  }
-
-  return {
-    stop: () => {
-      isStopped = true;
-      timer.cancel();
-    },
-  };
+  const stop = repeat(world.timers, { everyMs: lookMs }, () =>
+    tell().catch((error: unknown) => log.warn('cannot look for parts that lack rights', { error: errorText(error) })),
+  );
+  return { stop };
 }

@@ -2,6 +2,7 @@
 // joining left in the home, and renewed; who may post is read from the home, where the agent copies it from the broker.
 
 import { errorText, type Log } from '../../base/log.ts';
+import { repeat } from '../../base/repeat.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { type Credentials, certificateFacts } from '../../base/x509/certificates.ts';
 import { resolverAuthorityName, resolverAuthoritySecret } from '../../clusterset/membership/resolver-authority.ts';
@@ -58,7 +59,6 @@ export async function openStubAccess({ world, log, home, hosts }: StubAccessOpti
   const listeners = new Set<(next: StubCertificates) => void>();
   let leaf: Credentials = issue();
   let posters: Readonly<Record<string, string>> = {};
-  let timer: Timer;
   let retry: Timer | undefined;
   let isStopped = false;
 
@@ -71,14 +71,6 @@ export async function openStubAccess({ world, log, home, hosts }: StubAccessOpti
 
   function tell(): void {
     for (const listener of listeners) listener(current());
-  }
-
-  function renewLater(): void {
-    timer = world.timers.after(renewMs, () => {
-      leaf = issue();
-      tell();
-      renewLater();
-    });
   }
 
   function openLater(): void {
@@ -105,7 +97,10 @@ export async function openStubAccess({ world, log, home, hosts }: StubAccessOpti
     tell();
   });
   informer.start();
-  renewLater();
+  const stopRenewing = repeat(world.timers, { everyMs: renewMs }, () => {
+    leaf = issue();
+    tell();
+  });
   if (!isKept) openLater();
   return {
     ...current(),
@@ -120,7 +115,7 @@ export async function openStubAccess({ world, log, home, hosts }: StubAccessOpti
     },
     stop: () => {
       isStopped = true;
-      timer.cancel();
+      stopRenewing();
       retry?.cancel();
       informer.stop();
     },

@@ -4,7 +4,8 @@
 import { X509Certificate } from 'node:crypto';
 import { isSameJson } from '../../base/json.ts';
 import { errorText, type Log } from '../../base/log.ts';
-import type { Timer, World } from '../../base/world.ts';
+import { repeat } from '../../base/repeat.ts';
+import type { World } from '../../base/world.ts';
 import { coversHosts, issueCertificate } from '../../base/x509/certificates.ts';
 import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
 import type { Client } from '../../kube/client/client.ts';
@@ -50,10 +51,8 @@ export async function openIdentity(options: IdentityOptions): Promise<MeshIdenti
   const read = async () => checked(await (options.files === undefined ? fromSecrets(options) : fromFiles(options)));
   if (options.files === undefined) await takeOver(options);
   let material = await read();
-  let timer: Timer | undefined;
-  let isStopped = false;
   const handlers = new Set<() => void>();
-  const look = async () => {
+  const stop = repeat(options.world.timers, { everyMs: lookEveryMs }, async () => {
     try {
       const next = await read();
       const hasChanged = !isSameJson(next, material);
@@ -63,9 +62,7 @@ export async function openIdentity(options: IdentityOptions): Promise<MeshIdenti
       // The old one is better than none.
       options.log.warn('our certificate for peers cannot be read now', { error: errorText(error) });
     }
-    if (!isStopped) timer = options.world.timers.after(lookEveryMs, look);
-  };
-  timer = options.world.timers.after(lookEveryMs, look);
+  });
   return {
     current: () => material,
     bundle: () => material.bundle,
@@ -73,10 +70,7 @@ export async function openIdentity(options: IdentityOptions): Promise<MeshIdenti
       handlers.add(handler);
       return () => handlers.delete(handler);
     },
-    stop: () => {
-      isStopped = true;
-      timer?.cancel();
-    },
+    stop,
   };
 }
 

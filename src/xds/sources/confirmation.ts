@@ -1,7 +1,8 @@
 // Whether the home still confirms what it said. While it is away, the last configuration goes on; but who may call may have
 // been taken back meanwhile, so after a while nobody new is admitted by it.
 
-import type { Timer, World } from '../../base/world.ts';
+import { repeat } from '../../base/repeat.ts';
+import type { World } from '../../base/world.ts';
 
 export interface ConfirmationOptions {
   readonly world: Pick<World, 'clock' | 'timers'>;
@@ -17,11 +18,11 @@ const lookMs = 5000;
 export class Confirmation {
   readonly #options: ConfirmationOptions;
   #isOver = false;
-  #timer: Timer;
+  readonly #stop: () => void;
 
   constructor(options: ConfirmationOptions) {
     this.#options = options;
-    this.#timer = options.world.timers.after(lookMs, () => this.#look());
+    this.#stop = repeat(options.world.timers, { everyMs: lookMs }, () => this.#look());
   }
 
   get isOver(): boolean {
@@ -29,14 +30,13 @@ export class Confirmation {
   }
 
   stop(): void {
-    this.#timer.cancel();
+    this.#stop();
   }
 
   #look(): void {
     const { world, staleSinceMs, holdsMs, onChange } = this.#options;
     const sinceMs = staleSinceMs();
     const isOver = sinceMs !== undefined && world.clock.monotonicMs() - sinceMs >= holdsMs;
-    this.#timer = world.timers.after(lookMs, () => this.#look());
     if (isOver === this.#isOver) return;
     this.#isOver = isOver;
     onChange(isOver);

@@ -1,6 +1,7 @@
 // Keeps the resources of the ingress current: PeerExports, the Services and imports they select, the slices of both, and
 // the peers that may call.
 
+import { repeat } from '../../base/repeat.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import type { Secret } from '../../kube/objects/secret.ts';
@@ -137,15 +138,11 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
     mesh.onChange(() => batch.add('all')),
     onServiceSlices(slices, (key) => batch.add(key)),
   ];
-  const again = () => {
-    batch.add('all');
-    timer = world.timers.after(renewMs, again);
-  };
-  let timer = world.timers.after(renewMs, again);
+  const stopRenewing = repeat(world.timers, { everyMs: renewMs }, () => batch.add('all'));
   const source = sourceOf([exports, services, peers] as unknown as Informer<never>[], () => {
     batch.stop();
     confirmation.stop();
-    timer.cancel();
+    stopRenewing();
     imports.stop();
     for (const off of offs) off();
   });

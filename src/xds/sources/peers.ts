@@ -2,6 +2,7 @@
 // ingresses lead, the roots of their peers, and for each proxy the certificate that it shows to them.
 
 import type { LookUp } from '../../base/net/followed-names.ts';
+import { repeat } from '../../base/repeat.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import type { Secret } from '../../kube/objects/secret.ts';
 import { type Peer, peerType } from '../../peering/kinds/peer.ts';
@@ -121,11 +122,7 @@ export function startPeersSource(options: PeersSourceOptions): PeersSource {
     withheld.set(`peers ${key}`, outcome?.kind === 'withheld' ? [{ cause, reason: outcome.reason }] : []);
   }
 
-  const again = () => {
-    batch.add('identity');
-    timer = world.timers.after(renewMs, again);
-  };
-  let timer = world.timers.after(renewMs, again);
+  const stopRenewing = repeat(world.timers, { everyMs: renewMs }, () => batch.add('identity'));
   book.onProxy(giveIdentity);
   const offs = [
     mesh.onChange(() => batch.add('identity')),
@@ -141,7 +138,7 @@ export function startPeersSource(options: PeersSourceOptions): PeersSource {
   const source = sourceOf([services, peers] as unknown as Informer<never>[], () => {
     batch.stop();
     names.stop();
-    timer.cancel();
+    stopRenewing();
     for (const off of offs) off();
   });
   return {
