@@ -95,6 +95,7 @@ const mayImport: Record<string, readonly string[]> = {
     'peering/explain',
     'dns/explain',
     'doctor',
+    'proxy/flows',
   ],
   // The page runs in a browser: of the server it knows the shapes of what it is sent.
   'dashboard/pages': ['dashboard/wire'],

@@ -19,10 +19,9 @@ try {
 async function shootViews({ file }: RunningDemo, { newContext }: Browser): Promise<void> {
   const context = await newContext.call(browser, { viewport: { width: 1280, height: 800 }, colorScheme: 'light' });
   const { page } = await openPage(context, `${file.dashboard}/#token=${file.token}`);
-  await page.getByText('PTL0302').waitFor();
+  await page.getByText('PTL0302').first().waitFor();
   await shoot(page, 'dashboard-now');
-  await go(page, '/map');
-  await page.locator('.react-flow__node').filter({ hasText: 'west' }).first().click();
+  await page.getByRole('button', { name: 'cluster west: ok' }).click();
   await shoot(page, 'dashboard-map');
   await go(page, '/services/shop/cart');
   await page.getByText('because of ServiceImport').first().waitFor();

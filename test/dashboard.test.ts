@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';
+import type { TrafficView } from '../src/dashboard/wire/views.ts';
 import { serviceAccountType } from '../src/kube/objects/rbac.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
 import { describeWith } from './support/counterparts.ts';
@@ -18,6 +19,7 @@ import {
   seriousFaults,
   startDemo,
 } from './support/dashboard.ts';
+import { addressInWest, request, steadily } from './support/demo-traffic.ts';
 
 const views = [
   '/',
@@ -26,7 +28,10 @@ const views = [
   '/services/shop/cart',
   '/ask',
   '/clusters',
-  '/map',
+  '/?cluster=west',
+  '/codes',
+  '/codes/PTL0302',
+  '/no-such-view',
   '/matrix',
   '/peers',
   '/external',
@@ -80,7 +85,7 @@ describeWith(['chromium'], 'dashboard', () => {
     async (colorScheme, width, rules) => {
       const narrow = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
       const { page, errors } = await openPage(narrow, link());
-      await page.getByText('PTL0302').waitFor();
+      await page.getByText('PTL0302').first().waitFor();
       for (const path of views) {
         await go(page, path);
         expect(await seriousFaults(page, rules), path).toEqual([]);
@@ -123,15 +128,46 @@ describeWith(['chromium'], 'dashboard', () => {
   });
 
   test('map: regions, clusters, a peer and an external service -> each is there, and one chosen says whom it exports to', async () => {
-    const { page } = await openPage(context, link('/map'));
-    const node = (name: string) => page.locator('.react-flow__node').filter({ hasText: name });
-    for (const name of ['north', 'south', 'outside', 'east', 'west', 'acme', 'rates'])
-      await node(name).first().waitFor();
-    expect(await page.locator('.react-flow__edge').count()).toBeGreaterThanOrEqual(4);
-    await node('east').click();
+    const { page } = await openPage(context, link());
+    const map = page.getByRole('region', { name: 'Map' });
+    for (const name of ['north', 'south', 'outside', 'acme', 'rates'])
+      await map.getByText(name, { exact: true }).first().waitFor();
+    for (const name of ['east', 'west', 'south'])
+      await map.getByRole('button', { name: `cluster ${name}: ok` }).waitFor();
+    expect(await map.locator('.line').count()).toBeGreaterThanOrEqual(4);
+    await map.getByRole('button', { name: 'cluster east: ok' }).click();
     const side = page.getByRole('complementary', { name: 'Chosen cluster' });
     await side.getByRole('heading', { name: 'east' }).waitFor();
     await side.getByText('south, west').first().waitFor();
+    await side.getByRole('button', { name: 'shop/checkout' }).waitFor();
+    expect(new URL(page.url()).search).toBe('?cluster=east');
+    await page.reload();
+    await side.getByRole('heading', { name: 'east' }).waitFor();
+    await page.close();
+  });
+
+  test('map: a known number of connections -> totals, the line and the service say them; one of another place stays idle', async () => {
+    const { page } = await openPage(context, link());
+    const checkout = await addressInWest(demo, 'checkout');
+    const reports = await addressInWest(demo, 'reports');
+    for (let count = 0; count < 40; count += 1) expect(await request(count % 4 === 0 ? reports : checkout)).toBe(true);
+    const tried = async (service: string) => {
+      const text = await page.evaluate(
+        `fetch('/api/traffic?cluster=west', { headers: { authorization: 'Bearer ${demo.file.token}' } }).then((one) => one.text())`,
+      );
+      const { rows } = JSON.parse(String(text)) as TrafficView;
+      return rows.filter((one) => one.service === service).reduce((sum, one) => sum + one.tried, 0);
+    };
+    const wait = { timeout: 20_000 };
+    await expect.poll(() => tried('shop/reports'), wait).toBe(10);
+    await expect.poll(() => tried('shop/checkout'), wait).toBe(30);
+    const stop = [steadily(reports, 50), steadily(checkout, 50)];
+    const map = page.getByRole('region', { name: 'Map' });
+    await map.locator('.line:not(.is-idle)').first().waitFor();
+    await page.getByRole('region', { name: 'Busiest services' }).getByRole('button', { name: 'shop/reports' }).click();
+    await map.getByText('path of shop/reports').waitFor();
+    await map.locator('.is-faded').getByRole('button', { name: 'cluster south' }).waitFor();
+    for (const one of stop) one();
     await page.close();
   });
 

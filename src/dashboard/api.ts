@@ -6,8 +6,10 @@ import type { Session } from './session.ts';
 import { askName } from './views/ask.ts';
 import { QuestionError } from './views/errors.ts';
 import { readFigures } from './views/figures.ts';
+import { readFlows } from './views/flows.ts';
 import { serviceView } from './views/service.ts';
 import { planChange } from './views/what-if.ts';
+import { type HistoryRange, type Measure, measures } from './wire/views.ts';
 
 interface ApiQuestion {
   readonly session: Session;
@@ -36,6 +38,12 @@ export function createApi({ control }: ApiOptions): Api {
     '/api/ask': { method: 'GET', handle: ({ session, query }) => askName(session.landscape(), nameIn(query)) },
     '/api/what-if': { method: 'GET', handle: ({ session, query }) => planChange(session.landscape(), planIn(query)) },
     '/api/figures': { method: 'GET', handle: ({ session }) => readFigures(session.landscape()) },
+    '/api/traffic': { method: 'GET', handle: ({ session, query }) => session.traffic.view(placeIn(query)) },
+    '/api/history': { method: 'GET', handle: ({ session, query }) => session.traffic.past(...pastIn(query)) },
+    '/api/flows': {
+      method: 'GET',
+      handle: ({ session, query }) => readFlows(session.landscape(), session.traffic.flows, flowsIn(query)),
+    },
     '/api/demo': { method: 'POST', handle: (question) => order(control, question) },
   };
   return {
@@ -73,4 +81,27 @@ function nameIn(query: URLSearchParams) {
 function planIn(query: URLSearchParams) {
   const change = query.get('change') === 'unexport' ? ('unexport' as const) : ('export' as const);
   return { cluster: query.get('cluster') ?? '', key: keyIn(query), change };
+}
+
+function placeIn(query: URLSearchParams) {
+  const [from, to] = [query.get('cluster'), query.get('to')];
+  if (from !== null) return { from };
+  return to === null ? { service: keyIn(query) } : { to };
+}
+
+function pastIn(query: URLSearchParams): [Measure, HistoryRange] {
+  const wanted = query.get('measure');
+  const measure = measures.find((one) => one === wanted);
+  if (measure === undefined) throw new QuestionError(400, `measure: ${measures.join(', ')}`);
+  return [measure, query.get('range') === 'day' ? 'day' : 'hour'];
+}
+
+function flowsIn(query: URLSearchParams) {
+  const after = query.get('after');
+  if (after !== null && !/^\d{1,15}$/.test(after)) throw new QuestionError(400, 'after: a number');
+  const text = (name: string) => (query.get(name) ?? '').slice(0, 300);
+  return {
+    ...{ service: text('service'), from: text('from'), to: text('to'), outcome: text('outcome') },
+    after: after === null ? undefined : Number(after),
+  };
 }

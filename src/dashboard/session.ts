@@ -20,6 +20,8 @@ import { problemRows, skipRows } from './rows/problems.ts';
 import { serviceRows } from './rows/services.ts';
 import { Sightings } from './sightings.ts';
 import type { SignIn } from './sign-in.ts';
+import type { History } from './traffic/history.ts';
+import { TrafficWatch } from './traffic-watch.ts';
 import type { Message } from './wire/rows.ts';
 
 export interface SessionOptions {
@@ -31,6 +33,8 @@ export interface SessionOptions {
   /** Those that the bearer names, to look at one by one. */
   readonly namespaces: readonly string[];
   readonly isDemo: boolean;
+  /** Of the whole process. */
+  readonly history: History;
   /** Copies that one bearer may make this process hold. */
   readonly objectsMax?: number;
   /** Called when it holds more than that. */
@@ -58,6 +62,7 @@ const rowsMax = 60_000;
 const defaultObjectsMax = 300_000;
 
 export class Session {
+  readonly traffic: TrafficWatch;
   readonly #options: SessionOptions;
   readonly #homes: readonly HomeWatch[];
   readonly #rows = new RowStore();
@@ -86,6 +91,14 @@ export class Session {
         onState: () => this.#stateChanged(),
       }),
     );
+    this.traffic = new TrafficWatch({
+      ...{ world, log: options.log, history: options.history, landscape: () => this.landscape() },
+      isLookedAt: () => this.#listeners.size > 0,
+      onRows: (rows) => {
+        this.#rows.replace('traffic', entries(rows));
+        this.#soon();
+      },
+    });
     this.#look('overview', 0);
     this.#look('diagnosis', newsMs);
     this.#later('beat', beatMs, () => this.#beat());
@@ -130,6 +143,7 @@ export class Session {
 
   stop(why: string): void {
     this.#isStopped = true;
+    this.traffic.stop();
     for (const timer of this.#timers.values()) timer.cancel();
     for (const listener of this.#listeners) listener.end(why);
     this.#listeners.clear();

@@ -8,6 +8,7 @@ import type { DashboardHome } from './homes/home-watch.ts';
 import { type Listener, Session } from './session.ts';
 import { parseSignIn, readClaims, type SignIn } from './sign-in.ts';
 import { TokenCheck } from './token-check.ts';
+import { History } from './traffic/history.ts';
 
 export interface SessionsOptions {
   readonly world: World;
@@ -49,6 +50,8 @@ export class Sessions {
   readonly #options: SessionsOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #tokens: TokenCheck;
+  /** One for all: a bearer sees the past of clusters that it may ask itself. */
+  readonly #history = new History();
 
   constructor(options: SessionsOptions) {
     this.#options = options;
@@ -116,7 +119,7 @@ export class Sessions {
     const namespaces = [...new Set([...named, ...claims.flatMap(({ namespace }) => namespace ?? [])])];
     const bearer = [...new Set(claims.map(({ subject }) => subject))].filter((one) => one !== '').join(', ');
     const session = new Session({
-      ...{ world, log, homes, signIn, isDemo, bearer, objectsMax },
+      ...{ world, log, homes, signIn, isDemo, bearer, objectsMax, history: this.#history },
       onTooLarge: () =>
         this.#end(id, 'you may see more objects than the dashboard holds for one bearer; name namespaces'),
       namespaces: namespaces.slice(0, namespacesMax),

@@ -1,8 +1,10 @@
-// The built page, read into memory once, compressed when it is first asked for: a request never names a file on disk.
+// The built page and the codes that it explains, read into memory once, compressed when it is first asked for: a request never names a file on disk.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { codes } from '../../doctor/codes.ts';
+import type { CodeDoc } from '../wire/views.ts';
 
 interface Asset {
   readonly type: string;
@@ -29,11 +31,15 @@ export function readAssets(folder: string): Assets {
     const path = join(entry.parentPath, entry.name);
     const type = types[extname(path)];
     if (type === undefined) continue;
-    const body = readFileSync(path);
     const name = `/${relative(folder, path)}`;
-    let zipped: Buffer | undefined;
-    const gzip = () => (zipped ??= gzipSync(body, { level: 9 }));
-    assets.set(name === '/index.html' ? '/' : name, { type, body, gzip });
+    assets.set(name === '/index.html' ? '/' : name, assetOf(type, readFileSync(path)));
   }
+  const docs: readonly CodeDoc[] = Object.entries(codes).map(([code, info]) => ({ code, ...info }));
+  assets.set('/docs/codes.json', assetOf('application/json', Buffer.from(JSON.stringify(docs))));
   return assets;
+}
+
+function assetOf(type: string, body: Buffer): Asset {
+  let zipped: Buffer | undefined;
+  return { type, body, gzip: () => (zipped ??= gzipSync(body, { level: 9 })) };
 }

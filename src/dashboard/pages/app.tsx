@@ -10,9 +10,11 @@ import { Navigation } from './parts/navigation.tsx';
 import { SignIn } from './parts/sign-in.tsx';
 import { AskView } from './views/ask.tsx';
 import { ClustersView } from './views/clusters.tsx';
+import { CodesView } from './views/codes.tsx';
 import { ExternalView } from './views/external.tsx';
+import { LostView } from './views/lost.tsx';
 import { MatrixView } from './views/matrix.tsx';
-import { NowView } from './views/now.tsx';
+import { OverviewView } from './views/overview.tsx';
 import { PeersView } from './views/peers.tsx';
 import { ServiceView } from './views/service.tsx';
 import { ServicesView } from './views/services.tsx';
@@ -20,7 +22,6 @@ import { TimelineView } from './views/timeline.tsx';
 import { WhatIfView } from './views/what-if.tsx';
 
 // Large, and not what somebody in trouble needs first.
-const MapView = lazy(() => import('./views/map.tsx').then(({ MapView: view }) => ({ default: view })));
 const PlotsView = lazy(() => import('./views/plots.tsx').then(({ PlotsView: view }) => ({ default: view })));
 
 export function App() {
@@ -40,21 +41,21 @@ export function App() {
           <Banners />
           <Suspense fallback={<p className="nothing">Loading</p>}>
             <Switch>
-              <Route path="/" component={NowView} />
+              <Route path="/" component={OverviewView} />
               <Route path="/services" component={ServicesView} />
               <Route path="/services/:namespace/:name" component={ServiceView} />
               <Route path="/timeline" component={TimelineView} />
               <Route path="/ask" component={AskView} />
               <Route path="/clusters" component={ClustersView} />
-              <Route path="/map" component={MapView} />
+              <Route path="/map" component={OverviewView} />
+              <Route path="/codes" component={CodesView} />
+              <Route path="/codes/:code" component={CodesView} />
               <Route path="/matrix" component={MatrixView} />
               <Route path="/peers" component={PeersView} />
               <Route path="/external" component={ExternalView} />
               <Route path="/what-if" component={WhatIfView} />
               <Route path="/plots" component={PlotsView} />
-              <Route>
-                <h1>There is no such view</h1>
-              </Route>
+              <Route component={LostView} />
             </Switch>
           </Suspense>
         </main>

@@ -3,6 +3,7 @@
 import { clusterStatus } from '../../clusterset/explain/cluster-status.ts';
 import type { MemberState, SetState } from '../../clusterset/explain/set-state.ts';
 import { describeLease } from '../../clusterset/rules/leases/lease-memory.ts';
+import { networkOf } from '../../clusterset/rules/networks/reach.ts';
 import { partStatuses } from '../../kube/objects/part-status.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
 import type { ClusterRow, PartRow, Standing } from '../wire/rows.ts';
@@ -27,6 +28,7 @@ function memberRow(landscape: Landscape, state: SetState, member: MemberState): 
     id: member.id,
     region: status.region,
     zone: status.zone,
+    network: networkOf(member.cluster),
     ...judge(status, home),
     renewedMs: Number.isNaN(renewedMs) ? undefined : renewedMs,
     services: status.services,
@@ -73,6 +75,7 @@ function lone(watch: HomeWatch, { nowMs }: Landscape): ClusterRow {
     id: idOf(watch),
     region: '',
     zone: '',
+    network: '',
     standing: isCurrent ? 'ok' : row.state === 'loading' ? 'unknown' : 'failed',
     says: isCurrent ? 'its home answers' : row.why,
     renewedMs: undefined,

@@ -28,6 +28,8 @@ export interface ClusterRow {
   readonly id: string;
   readonly region: string;
   readonly zone: string;
+  /** Clusters of one network reach each other directly. */
+  readonly network: string;
   readonly standing: Standing;
   /** Why it stands so, in words. */
   readonly says: string;
@@ -42,6 +44,30 @@ export interface ClusterRow {
   readonly exportsTo: readonly string[];
   /** How it reaches the others; absent where all share one network, or where its home is not shown. */
   readonly reaches?: readonly ReachRow[];
+}
+
+/** Connections of the nodes of one cluster. Rates are those of the last seconds, rounded. */
+export interface TrafficRow {
+  /** The cluster that the clients are in. */
+  readonly id: string;
+  /** Why not all of it is known; empty if it is. */
+  readonly why: string;
+  /** Since the proxies were started. */
+  readonly connections: number;
+  readonly failed: number;
+  readonly perSecond: number;
+  readonly failedPerSecond: number;
+  /** By the cluster that serves them, the busiest first. */
+  readonly to: readonly RateRow[];
+  /** Services, the busiest first; not all of them. */
+  readonly services: readonly RateRow[];
+}
+
+export interface RateRow {
+  /** A cluster, or `namespace/name` of a service. */
+  readonly id: string;
+  readonly perSecond: number;
+  readonly failedPerSecond: number;
 }
 
 export interface ReachRow {
@@ -166,6 +192,7 @@ export interface Collections {
   readonly peers: PeerRow;
   readonly external: ExternalRow;
   readonly events: EventRow;
+  readonly traffic: TrafficRow;
 }
 
 export type CollectionName = keyof Collections;
@@ -178,6 +205,7 @@ export const collectionNames: readonly CollectionName[] = [
   'peers',
   'external',
   'events',
+  'traffic',
 ];
 
 /** Null in place of a row: it is gone. */

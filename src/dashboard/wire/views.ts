@@ -1,6 +1,7 @@
-// Answers to single questions of the page: a service, the answer to a name, a plan, figures of parts. Types only;
+// Answers to single questions of the page: a service, the answer to a name, a plan, figures of parts, the past, connections. Only shapes;
 // times are milliseconds since 1970.
 
+import type { Severity } from '../../doctor/codes.ts';
 import type { Standing } from './rows.ts';
 
 export interface ConditionView {
@@ -145,4 +146,93 @@ export interface ClusterFigures {
   /** Mean time of changes from where they were seen to their answer. */
   readonly changeSeconds: number | undefined;
   readonly leaseAgeSeconds: number | undefined;
+}
+
+/** What is kept of the past, in the order in which it is shown. */
+export const measures = [
+  'connections',
+  'failures',
+  'exportSeconds',
+  'changeSeconds',
+  'queries',
+  'cacheShare',
+  'leaseAgeSeconds',
+] as const;
+export type Measure = (typeof measures)[number];
+export type HistoryRange = 'hour' | 'day';
+
+export interface HistoryView {
+  readonly measure: Measure;
+  /** The time of the last point. */
+  readonly nowMs: number;
+  readonly stepMs: number;
+  readonly clusters: readonly HistoryLine[];
+  /** Clusters whose past this bearer may not see, and why. */
+  readonly hidden: readonly { readonly cluster: string; readonly why: string }[];
+}
+
+export interface HistoryLine {
+  readonly cluster: string;
+  /** Means of each step, the oldest first; null where nothing was read. */
+  readonly points: readonly (number | null)[];
+}
+
+/** Connections of one service, or to all services of one cluster. */
+export interface TrafficView {
+  readonly rows: readonly TrafficViewRow[];
+  /** Rows beyond those that are shown. */
+  readonly more: number;
+  readonly missing: readonly { readonly cluster: string; readonly why: string }[];
+}
+
+export interface TrafficViewRow {
+  readonly service: string;
+  readonly from: string;
+  readonly to: string;
+  readonly tried: number;
+  readonly answered: number;
+  readonly refused: number;
+  readonly reset: number;
+  readonly perSecond: number;
+  readonly failedPerSecond: number;
+}
+
+export interface FlowsView {
+  readonly flows: readonly FlowRow[];
+  /** To be given as `after` to get what comes next. */
+  readonly next: number;
+  /** What is missing among them, in words. */
+  readonly losses: readonly string[];
+  readonly missing: readonly { readonly cluster: string; readonly why: string }[];
+}
+
+export interface FlowRow {
+  readonly number: number;
+  /** The same for all that is told of one connection. */
+  readonly id: string;
+  readonly atMs: number | undefined;
+  readonly from: string;
+  readonly node: string;
+  readonly client: string;
+  readonly service: string;
+  readonly to: string;
+  readonly endpoint: string;
+  readonly way: string;
+  readonly outcome: string;
+  readonly answeredAfterMs: number | undefined;
+  readonly lastedMs: number | undefined;
+  readonly isOpen: boolean;
+  readonly sentBytes: number | undefined;
+  readonly receivedBytes: number | undefined;
+  /** Of a failed one: what is known of the reason, most likely first. */
+  readonly reasons: readonly string[];
+}
+
+/** What a code of doctor means; the same for every reader. */
+export interface CodeDoc {
+  readonly code: string;
+  readonly title: string;
+  readonly severity: Severity;
+  readonly means: string;
+  readonly fix: string;
 }

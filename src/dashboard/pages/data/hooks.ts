@@ -58,3 +58,15 @@ export function useAnswer<T>(path: string, query: Record<string, string> | undef
   }, [live, path, text, again]);
   return answer;
 }
+
+/** Changes that often, while the page is shown. */
+export function useTick(everyMs: number): number {
+  const [tick, setTick] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden) setTick((one) => one + 1);
+    }, everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return tick;
+}

@@ -24,3 +24,25 @@ export function count(number: number, word: string): string {
   const plural = word.endsWith('s') ? `${word}es` : `${word}s`;
   return `${number} ${number === 1 ? word : plural}`;
 }
+
+/** A rate with its unit: `12/s`. */
+export function perSecond(rate: number): string {
+  return `${quantity(rate)}/s`;
+}
+
+/** With at most three digits: `1.2k`. */
+export function quantity(value: number): string {
+  const units = ['', 'k', 'M', 'G'];
+  let [rest, unit] = [value, 0];
+  for (; rest >= 1_000 && unit < units.length - 1; unit += 1) rest /= 1_000;
+  const digits = Number.isInteger(rest) || rest >= 100 ? 0 : 1;
+  return `${rest.toFixed(digits)}${units[unit]}`;
+}
+
+/** Ends at a word. */
+export function shorten(text: string, lengthMax: number): string {
+  if (text.length <= lengthMax) return text;
+  const cut = text.slice(0, lengthMax);
+  const words = cut.slice(0, Math.max(cut.lastIndexOf(' '), lengthMax / 2));
+  return `${words.replace(/[\s,;:.(]+$/, '')} …`;
+}

@@ -4,12 +4,11 @@ import { Link, useRoute } from 'wouter';
 import { useRows } from '../data/hooks.ts';
 
 const views = [
-  ['/', 'Now'],
+  ['/', 'Overview'],
   ['/timeline', 'Timeline'],
   ['/services', 'Services'],
   ['/ask', 'Ask a name'],
   ['/clusters', 'Clusters'],
-  ['/map', 'Map'],
   ['/matrix', 'Matrix'],
   ['/peers', 'Peers'],
   ['/external', 'External'],
