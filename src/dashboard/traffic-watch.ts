@@ -3,7 +3,7 @@
 
 import { errorText, type Log } from '../base/log.ts';
 import type { Timer, World } from '../base/world.ts';
-import type { TotalPage } from '../proxy/flows/totals.ts';
+import type { TrafficPage } from '../proxy/flows/traffic-page.ts';
 import { FlowFeed } from './feeds/flow-feed.ts';
 import { Proxies } from './feeds/proxies.ts';
 import type { HomeWatch } from './homes/home-watch.ts';
@@ -111,7 +111,7 @@ export class TrafficWatch {
     const { world, onRows, landscape } = this.#options;
     const homes = membersOf(landscape());
     const { answers, why } = await this.#proxies.ask(homes, world.clock.wallMs(), async ({ watch, lease, admin }) => {
-      const page = await admin.ask<TotalPage>(lease, '/connections', { timeoutMs: answerMs });
+      const page = await admin.ask<TrafficPage>(lease, '/traffic', { timeoutMs: answerMs });
       // A home may speak for its own cluster alone.
       const from = watch.clusterId === '' ? String(page.from) : watch.clusterId;
       return { key: `${idOf(watch)} ${lease.metadata.name} ${lease.spec?.holderIdentity}`, from, page } as ProxyPage;

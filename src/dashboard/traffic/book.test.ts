@@ -1,15 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import type { TotalPage, TotalRow } from '../../proxy/flows/totals.ts';
+import type { TotalRow } from '../../proxy/flows/totals.ts';
+import type { TrafficPage } from '../../proxy/flows/traffic-page.ts';
 import { trafficRows } from '../rows/traffic.ts';
 import { TrafficBook } from './book.ts';
 
 const row = (tried: number, answered: number, more: Partial<TotalRow> = {}): TotalRow => ({
-  ...{ service: 'shop/cart', cluster: 'west', tried, answered, refused: 0, reset: 0 },
+  ...{ service: 'shop/cart', cluster: 'west', tried, answered, refused: 0, reset: 0, sent: 9, received: 90 },
   ...more,
 });
 const page = (key: string, from: string, rows: readonly TotalRow[]) => ({
   ...{ key, from },
-  page: { node: key, from, sinceMs: 0, atMs: 0, rows } as TotalPage,
+  page: { node: key, from, sinceMs: 0, atMs: 0, rows } as unknown as TrafficPage,
 });
 
 /** Readings every two seconds of one node in east. */
@@ -39,7 +40,7 @@ describe('traffic book', () => {
     const book = new TrafficBook();
     book.take([page('n1 a', 'east', [row(1_000, 1_000)])], 0);
     book.take([page('n1 b', 'east', [row(5, 5)])], 2_000);
-    expect([...book.all()]).toMatchObject([{ tried: 5, perSecond: 0, failedPerSecond: 0 }]);
+    expect([...book.all()]).toMatchObject([{ tried: 5, sent: 9, received: 90, perSecond: 0, failedPerSecond: 0 }]);
   });
 
   test('two nodes of one cluster and one of another -> sums by source cluster', () => {

@@ -1,14 +1,14 @@
 // Connections by service and by pair of clusters, added up over the node proxies of all homes: sums are those of the kernels,
 // rates those of the last seconds. Pure; a page that is not as expected counts as none.
 
-import type { TotalPage } from '../../proxy/flows/totals.ts';
+import type { TrafficPage } from '../../proxy/flows/traffic-page.ts';
 
 export interface ProxyPage {
   /** Differs for every start of a proxy: its counters begin at zero. */
   readonly key: string;
   /** The cluster of its node. */
   readonly from: string;
-  readonly page: TotalPage;
+  readonly page: TrafficPage;
 }
 
 export interface Traffic {
@@ -20,6 +20,9 @@ export interface Traffic {
   readonly answered: number;
   readonly refused: number;
   readonly reset: number;
+  /** Bytes of clients, and of endpoints. */
+  readonly sent: number;
+  readonly received: number;
   readonly perSecond: number;
   readonly failedPerSecond: number;
 }
@@ -54,7 +57,7 @@ export class TrafficBook {
       const passedMs = last === undefined ? 0 : Math.max(1, nowMs - last.atMs);
       const weight = 1 - keptAfter(passedMs);
       const rows = new Map<string, { tried: number; failed: number }>();
-      for (const { service, cluster, tried, answered, refused, reset } of rowsOf(page)) {
+      for (const { service, cluster, tried, answered, refused, reset, sent, received } of rowsOf(page)) {
         const failed = Math.max(0, tried - answered);
         const own = `${service} ${cluster}`;
         rows.set(own, { tried, failed });
@@ -66,6 +69,8 @@ export class TrafficBook {
         sum.answered += answered;
         sum.refused += refused;
         sum.reset += reset;
+        sum.sent += sent;
+        sum.received += received;
         sum.perSecond += rate(tried, old?.tried ?? 0);
         sum.failedPerSecond += rate(failed, old?.failed ?? 0);
       }
@@ -93,21 +98,33 @@ function sumOf(all: Map<string, Sums>, place: Pick<Traffic, 'service' | 'from' |
   const key = `${place.service} ${place.from} ${place.to}`;
   const found = all.get(key);
   if (found !== undefined) return found;
-  const made = { ...place, tried: 0, answered: 0, refused: 0, reset: 0, perSecond: 0, failedPerSecond: 0 };
+  const made = {
+    ...place,
+    tried: 0,
+    answered: 0,
+    refused: 0,
+    reset: 0,
+    sent: 0,
+    received: 0,
+    perSecond: 0,
+    failedPerSecond: 0,
+  };
   all.set(key, made);
   return made;
 }
 
 /** Proxies of other versions answer too. */
-function rowsOf(page: TotalPage | null): TotalPage['rows'] {
+function rowsOf(page: TrafficPage | null): TrafficPage['rows'] {
   const rows: unknown = page?.rows;
   if (!Array.isArray(rows)) return [];
   return rows
     .slice(0, rowsOfProxyMax)
     .filter(
-      (row: Partial<TotalPage['rows'][number]> | null) =>
+      (row: Partial<TrafficPage['rows'][number]> | null) =>
         typeof row?.service === 'string' &&
         typeof row.cluster === 'string' &&
-        [row.tried, row.answered, row.refused, row.reset].every((value) => Number.isFinite(value)),
+        [row.tried, row.answered, row.refused, row.reset, row.sent, row.received].every((value) =>
+          Number.isFinite(value),
+        ),
     );
 }

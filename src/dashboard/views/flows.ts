@@ -23,7 +23,7 @@ export async function readFlows(landscape: Landscape, feed: FlowFeed, question: 
 
 type FailedFlow = Pick<FlowRow, 'service' | 'from' | 'to' | 'endpoint' | 'way' | 'outcome'>;
 
-export function reasonsOf(landscape: Landscape, flow: FailedFlow): string[] {
+function reasonsOf(landscape: Landscape, flow: FailedFlow): string[] {
   const key = flow.service.replace(/:\d+\/\w+$/, '');
   const known = [isAccessLimited(landscape, key, flow), isClusterDown(landscape, flow), isGone(landscape, key, flow)];
   const found = known.filter((text) => text !== '');

@@ -70,7 +70,7 @@ export interface RateRow {
   readonly failedPerSecond: number;
 }
 
-export interface ReachRow {
+interface ReachRow {
   readonly cluster: string;
   readonly way: 'directly' | 'gateway' | 'none';
   readonly text: string;

@@ -185,7 +185,7 @@ export interface TrafficView {
   readonly missing: readonly { readonly cluster: string; readonly why: string }[];
 }
 
-export interface TrafficViewRow {
+interface TrafficViewRow {
   readonly service: string;
   readonly from: string;
   readonly to: string;
@@ -193,6 +193,9 @@ export interface TrafficViewRow {
   readonly answered: number;
   readonly refused: number;
   readonly reset: number;
+  /** Bytes of clients, and of endpoints. */
+  readonly sent: number;
+  readonly received: number;
   readonly perSecond: number;
   readonly failedPerSecond: number;
 }

@@ -40,7 +40,7 @@ export interface MapPicture {
 }
 
 /** With more clusters than this, a card is a region. */
-export const singleMax = 16;
+const singleMax = 16;
 const cardsMax = 30;
 const outsideMax = 6;
 
@@ -59,7 +59,7 @@ export function pictureOf(input: MapInput): MapPicture {
 }
 
 /** By region; a set without regions by network. */
-export function groupsOf(clusters: readonly ClusterRow[]): Map<string, ClusterRow[]> {
+function groupsOf(clusters: readonly ClusterRow[]): Map<string, ClusterRow[]> {
   const networks = new Set(clusters.map(({ network }) => network));
   const placeOf = ({ region, network }: ClusterRow) =>
     [region || 'no region', networks.size > 1 ? `network ${network || 'unknown'}` : ''].filter((one) => one).join(', ');

@@ -11,7 +11,7 @@ export interface Box extends Point {
   readonly height: number;
 }
 
-export type Side = 'left' | 'top' | 'right' | 'bottom';
+type Side = 'left' | 'top' | 'right' | 'bottom';
 
 export interface Spot extends Box {
   readonly side: Side;

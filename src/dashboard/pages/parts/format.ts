@@ -31,7 +31,7 @@ export function perSecond(rate: number): string {
 }
 
 /** With at most three digits: `1.2k`. */
-export function quantity(value: number): string {
+function quantity(value: number): string {
   const units = ['', 'k', 'M', 'G'];
   let [rest, unit] = [value, 0];
   for (; rest >= 1_000 && unit < units.length - 1; unit += 1) rest /= 1_000;

@@ -29,7 +29,7 @@ export function CodesView() {
 /** The same for everybody, so it is read without a token, and once. */
 let read: Promise<readonly CodeDoc[]> | undefined;
 
-export function useCodeDocs(): [readonly CodeDoc[] | undefined, string] {
+function useCodeDocs(): [readonly CodeDoc[] | undefined, string] {
   const [docs, setDocs] = useState<readonly CodeDoc[]>();
   const [why, setWhy] = useState('');
   useEffect(() => {
