@@ -42,7 +42,13 @@ export interface FederationPublicDns {
   domain: string;
   ttlSeconds?: number;
   levels?: ('Zone' | 'Region')[];
-  provider: { type: 'RFC2136'; rfc2136: { server: string; zone?: string; tsigSecret: { name: string } } };
+  provider: {
+    type: 'RFC2136' | 'Webhook' | 'DNSEndpoint';
+    /** Given with type RFC2136. */
+    rfc2136?: { server: string; zone?: string; tsigSecret: { name: string } };
+    /** Given with type Webhook; the bundle is base64 of PEM. */
+    webhook?: { url: string; caBundle?: string };
+  };
 }
 
 export interface FederationStatus {

@@ -7,7 +7,8 @@ import type { PublicSet, PublicType } from './wanted.ts';
 export interface ZoneSet {
   readonly name: string;
   readonly type: PublicType | 'TXT' | 'other';
-  readonly ttl: number;
+  /** Absent where the provider does not say. */
+  readonly ttl?: number;
   readonly values: readonly string[];
 }
 
@@ -65,7 +66,7 @@ export function differenceOf({ owner, ttlSeconds, wanted, current }: DifferenceI
     const there = currentByName.get(name) ?? [];
     const ownerName = ownerNameOf(name);
     if (owned.has(name)) {
-      if (!isSame(sets, there, ttlSeconds)) changes.push({ name, ownerName, kind: 'update', sets });
+      if (!isSameRecords(sets, there, ttlSeconds)) changes.push({ name, ownerName, kind: 'update', sets });
     } else if (there.length > 0 || currentByName.has(ownerName)) {
       conflicts.push(name);
     } else {
@@ -91,12 +92,14 @@ function ownedNames(owner: string, current: readonly ZoneSet[]): Set<string> {
   return names;
 }
 
-function isSame(wanted: readonly PublicSet[], there: readonly ZoneSet[], ttlSeconds: number): boolean {
+/** Whether the addresses and aliases of a name are those that it shall have. */
+export function isSameRecords(wanted: readonly PublicSet[], there: readonly ZoneSet[], ttlSeconds: number): boolean {
   const ours = there.filter((set) => set.type === 'A' || set.type === 'AAAA' || set.type === 'CNAME');
   if (ours.length !== wanted.length) return false;
   return wanted.every((set) => {
     const other = ours.find(({ type }) => type === set.type);
-    if (!other || other.ttl !== ttlSeconds || other.values.length !== set.values.length) return false;
+    const ttl = set.ttlSeconds ?? ttlSeconds;
+    if (!other || (other.ttl ?? ttl) !== ttl || other.values.length !== set.values.length) return false;
     const values = new Set(other.values);
     return set.values.every((value) => values.has(value));
   });

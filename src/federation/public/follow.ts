@@ -1,6 +1,5 @@
-// The public zone of one federation: follows what its Federation says about it, reads the TSIG key from the Secret it
-// names, and runs a publisher over the shards while there is something to publish. Every zone written to is noted
-// first, so that its records are removed when the Federation no longer wants them, also if it was deleted meanwhile.
+// The public names of one federation: follows what its Federation says about them and runs a publisher over the shards while
+// there is something to publish. Every place written to is noted first, so that its records are removed when the Federation no longer wants them, also if it was deleted meanwhile.
 
 import { errorText, type Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
@@ -8,17 +7,16 @@ import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import type { Client } from '../../kube/client/client.ts';
 import type { InformerReader } from '../../kube/controller/informer.ts';
 import { Notes } from '../../kube/controller/notes.ts';
-import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { type Federation, type FederationPublicDns, isSameSpec } from '../kinds/federation.ts';
 import { publishedNotesName } from '../rules/broker-names.ts';
 import type { FederationShardSet } from '../rules/shard-set.ts';
-import { tsigKeyOf } from '../rules/tsig-secret.ts';
-import { type Provider, Publisher } from './publisher.ts';
-import { createRfc2136Provider, type DnsConnection } from './rfc2136.ts';
+import { openPlace, type PublishedPlace, placeKeyOf, placeOf } from './place.ts';
+import { Publisher } from './publisher.ts';
+import type { DnsConnection } from './rfc2136.ts';
 import { type PublicService, type PublicSet, type PublicShard, wantedZone } from './wanted.ts';
 
 export interface FederationPublisherOptions {
-  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly world: Pick<World, 'clock' | 'timers' | 'random' | 'network'>;
   readonly log: Log;
   readonly broker: Client;
   readonly clusterset: string;
@@ -41,12 +39,6 @@ export interface FederationPublisher {
   stop(): void;
 }
 
-/** Where a zone is written to. A zone has one name, whatever the address of its server. */
-interface PublishedZone {
-  readonly server: string;
-  readonly tsigSecret: string;
-}
-
 interface Wish {
   readonly spec: FederationPublicDns;
   readonly suffix: string;
@@ -56,6 +48,7 @@ interface Running {
   /** The settings it was started with; different ones need a new publisher. */
   readonly settings: string;
   readonly publisher: Publisher;
+  readonly stop: () => void;
 }
 
 const retryMs = 5000;
@@ -68,7 +61,7 @@ const defaultTtlSeconds = 60;
 export function publishFederation(options: FederationPublisherOptions): FederationPublisher {
   const { world, log, broker, clusterset, federation: name, federations, clusters, shards } = options;
   const key = `${clusterset}/${name}`;
-  const noted = new Notes<PublishedZone>(broker, { namespace: clusterset, name: publishedNotesName(name) });
+  const noted = new Notes<PublishedPlace>(broker, { namespace: clusterset, name: publishedNotesName(name) });
   const running = new Map<string, Running>();
   const problems = new Map<string, string>();
   let records: number | undefined;
@@ -99,10 +92,10 @@ export function publishFederation(options: FederationPublisherOptions): Federati
   async function follow(): Promise<void> {
     if (isStopped || !shards.hasSynced) return;
     const wish = wishNow();
-    const wanted = wish && zoneOf(wish.spec);
+    const wanted = wish && placeKeyOf(wish.spec);
     if (!wish) records = undefined;
     await attempt('', async () => {
-      if (wish) await noted.remember(zoneOf(wish.spec), placeOf(wish.spec));
+      if (wish) await noted.remember(placeKeyOf(wish.spec), placeOf(wish.spec));
       for (const [zone, place] of [...(await noted.all())])
         await attempt(zone, () => keep(zone, place, zone === wanted ? wish : undefined));
     });
@@ -119,17 +112,26 @@ export function publishFederation(options: FederationPublisherOptions): Federati
     }
   }
 
-  async function keep(zone: string, place: PublishedZone, wish: Wish | undefined): Promise<void> {
+  async function keep(zone: string, place: PublishedPlace, wish: Wish | undefined): Promise<void> {
     const ttlSeconds = wish?.spec.ttlSeconds ?? defaultTtlSeconds;
-    const { provider, keyName } = await providerOf(zone, place, ttlSeconds);
+    const { provider, version, close } = await openPlace(zone, place, {
+      ...options,
+      owner: ownerOf(options),
+      ttlSeconds,
+    });
+    const settings = JSON.stringify([place, wish, version]);
+    if (isStopped || running.get(zone)?.settings === settings) close();
     if (isStopped) return;
-    const settings = JSON.stringify([place, wish, keyName]);
     if (running.get(zone)?.settings !== settings) {
-      running.get(zone)?.publisher.stop();
+      running.get(zone)?.stop();
       const wanted = () => (wish ? setsOf(wish) : []);
       const onRun = (problem: string) => (wish ? ran(zone, problem) : emptied(zone, problem));
       const publisher = new Publisher({ world, log, provider, owner: ownerOf(options), ttlSeconds, wanted, onRun });
-      running.set(zone, { settings, publisher });
+      const stop = () => {
+        publisher.stop();
+        close();
+      };
+      running.set(zone, { settings, publisher, stop });
     }
     running.get(zone)?.publisher.nudge();
   }
@@ -157,7 +159,7 @@ export function publishFederation(options: FederationPublisherOptions): Federati
   function emptied(zone: string, problem: string): void {
     ran(zone, problem);
     if (problem !== '' || isStopped) return;
-    running.get(zone)?.publisher.stop();
+    running.get(zone)?.stop();
     running.delete(zone);
     log.info('nothing of ours is left in a public zone', { zone });
     turn = turn.then(() => attempt(zone, () => forget(zone)));
@@ -166,28 +168,10 @@ export function publishFederation(options: FederationPublisherOptions): Federati
   /** It may be wanted again by now. */
   async function forget(zone: string): Promise<void> {
     const wish = wishNow();
-    if (wish && zoneOf(wish.spec) === zone) return later(0);
+    if (wish && placeKeyOf(wish.spec) === zone) return later(0);
     await noted.forget(zone);
-  }
-
-  async function providerOf(
-    zone: string,
-    { server, tsigSecret }: PublishedZone,
-    ttlSeconds: number,
-  ): Promise<{ provider: Provider; keyName: string }> {
-    const secret = await broker.get<Secret>(secretType, { namespace: clusterset, name: tsigSecret });
-    const found = tsigKeyOf(secret);
-    if ('problem' in found) throw new Error(found.problem);
-    const provider = createRfc2136Provider({
-      zone,
-      key: found,
-      connect: () => options.connect(server),
-      clock: world.clock,
-      random: world.random,
-      owner: ownerOf(options),
-      ttlSeconds,
-    });
-    return { provider, keyName: `${found.name} ${secret.metadata.resourceVersion ?? ''}` };
+    // The place that is wanted now may lead to the very zone that was just emptied.
+    later(0);
   }
 
   const unsubscribes = [
@@ -204,19 +188,10 @@ export function publishFederation(options: FederationPublisherOptions): Federati
     stop: () => {
       isStopped = true;
       timer?.cancel();
-      for (const { publisher } of running.values()) publisher.stop();
+      for (const { stop } of running.values()) stop();
       for (const unsubscribe of unsubscribes) unsubscribe();
     },
   };
-}
-
-function zoneOf({ domain, provider }: FederationPublicDns): string {
-  return provider.rfc2136.zone ?? domain;
-}
-
-function placeOf({ provider }: FederationPublicDns): PublishedZone {
-  const { server, tsigSecret } = provider.rfc2136;
-  return { server, tsigSecret: tsigSecret.name };
 }
 
 /** Names us in the zone's ownership records among others who write there. */

@@ -25,12 +25,16 @@ export interface RunResult {
   readonly written: number;
   readonly failed: number;
   readonly conflicts: readonly string[];
+  /** What else keeps the names from being served; empty if nothing does. */
+  readonly remark: string;
 }
 
 export async function runOnce(options: Omit<PublisherOptions, 'world'>): Promise<RunResult> {
   const { provider, owner, ttlSeconds, log } = options;
   const current = await provider.read();
-  const { changes, conflicts } = differenceOf({ owner, ttlSeconds, wanted: options.wanted(), current });
+  const asked = options.wanted();
+  const wanted = (await provider.adjust?.(asked)) ?? asked;
+  const { changes, conflicts } = differenceOf({ owner, ttlSeconds, wanted, current });
   for (const name of conflicts) log.warn('public name has another owner, not changed', { name });
   const results = changes.length === 0 ? [] : await provider.apply(changes);
   let written = 0;
@@ -44,7 +48,7 @@ export async function runOnce(options: Omit<PublisherOptions, 'world'>): Promise
         result: result.kind === 'failed' ? result.why : 'changed meanwhile',
       });
   });
-  return { written, failed: results.length - written, conflicts };
+  return { written, failed: results.length - written, conflicts, remark: provider.remark?.() ?? '' };
 }
 
 const defaultResyncMs = 300_000;
@@ -92,8 +96,8 @@ export class Publisher {
 
   async #try(): Promise<boolean> {
     try {
-      const { failed, conflicts } = await runOnce(this.#options);
-      this.#options.onRun?.(problemOf(failed, conflicts));
+      const { failed, conflicts, remark } = await runOnce(this.#options);
+      this.#options.onRun?.(problemOf(failed, conflicts) || remark);
       return failed === 0;
     } catch (error) {
       this.#options.log.warn('public zone cannot be brought up to date', { error: errorText(error) });
@@ -114,10 +118,14 @@ export type ChangeResult =
   | { readonly kind: 'conflict' }
   | { readonly kind: 'failed'; readonly why: string };
 
-/** The operations of a DNS provider. Small on purpose, so that others can be added beside RFC 2136. */
+/** The operations of a DNS provider: a server that takes updates, a webhook, objects for external-dns. */
 export interface Provider {
   /** Everything in the zone, as it is now. */
   read(): Promise<readonly ZoneSet[]>;
+  /** The sets as this provider can have them: it may give them another TTL. */
+  adjust?(sets: readonly PublicSet[]): Promise<readonly PublicSet[]>;
+  /** Of what was read: why names are not served though they are written; empty if there is no reason. */
+  remark?(): string;
   /** Each change whole or not at all, and only if the name is still free or ours, as the change says. */
   apply(changes: readonly NameChange[]): Promise<readonly ChangeResult[]>;
 }

@@ -43,6 +43,8 @@ export interface PublicSet {
   readonly name: string;
   readonly type: PublicType;
   readonly values: readonly string[];
+  /** Where the provider gives it another one than the zone's. */
+  readonly ttlSeconds?: number;
 }
 
 export interface Wanted {

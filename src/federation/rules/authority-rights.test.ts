@@ -22,6 +22,15 @@ describe('rights of an authority at the broker', () => {
     expect(secretsIn(rulesOf())).toEqual(['portolan-federation-authority.world']);
   });
 
+  test('DNSEndpoints -> only with public names by them, in the namespace of the set', () => {
+    const asked = (type: 'DNSEndpoint' | 'Webhook') =>
+      rulesOf({ public: { domain: 'example.com', provider: { type } } }).filter(({ resources }) =>
+        resources.includes('dnsendpoints'),
+      );
+    expect(asked('Webhook')).toEqual([]);
+    expect(asked('DNSEndpoint').map(({ verbs }) => verbs)).toEqual([['get', 'list', 'create', 'update', 'delete']]);
+  });
+
   test('everywhere -> it reads records and heartbeats of members, writes nothing, and has no wildcard', () => {
     const objects = rulesOf();
     expect(JSON.stringify(objects)).not.toContain('"*"');

@@ -57,6 +57,13 @@ export function authorityObjects(clusterset: string, federation: Federation): Ma
   ];
 }
 
+/** In the namespace of the clusterset alone, for an external-dns that runs at the broker. */
+const dnsEndpoints: PolicyRule = {
+  apiGroups: ['externaldns.k8s.io'],
+  resources: ['dnsendpoints'],
+  verbs: ['get', 'list', 'create', 'update', 'delete'],
+};
+
 /** For all members, because namespaces come later. */
 const memberRules: PolicyRule[] = [
   { apiGroups: [own], resources: ['serviceshards', 'heartbeats'], verbs: [...readVerbs] },
@@ -67,7 +74,8 @@ const memberRules: PolicyRule[] = [
 ];
 
 function setRules(clusterset: string, federation: Federation): PolicyRule[] {
-  const { name } = federation.metadata;
+  const { metadata, spec } = federation;
+  const { name } = metadata;
   return [
     { apiGroups: [own], resources: ['clustersets'], resourceNames: [clusterset], verbs: ['get'] },
     { apiGroups: [own], resources: ['clusters', 'federations'], verbs: [...readVerbs] },
@@ -82,6 +90,7 @@ function setRules(clusterset: string, federation: Federation): PolicyRule[] {
       ...{ apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: [authorityAccount(name)] },
       verbs: ['create'],
     },
+    ...(spec?.public?.provider.type === 'DNSEndpoint' ? [dnsEndpoints] : []),
     { ...secrets, verbs: ['create'] },
     { ...secrets, resourceNames: [federationAuthoritySecret(name), ...namedSecrets(federation)], verbs: ['get'] },
   ];
@@ -89,7 +98,7 @@ function setRules(clusterset: string, federation: Federation): PolicyRule[] {
 
 /** Keys of trusted resolvers and of the public zone. */
 function namedSecrets({ spec }: Federation): string[] {
-  const published = spec?.public?.provider.rfc2136.tsigSecret.name;
+  const published = spec?.public?.provider.rfc2136?.tsigSecret.name;
   const keys = (spec?.source?.tsigKeys ?? []).map(({ name }) => name);
   return [...new Set([...keys, ...(published === undefined ? [] : [published])])];
 }

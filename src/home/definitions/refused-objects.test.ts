@@ -104,11 +104,12 @@ test.each<[string, string, string[]]>([
   ],
   [
     'Federation',
-    'spec: { policy: random, source: { optionCode: 8 }, public: { domain: a.b, provider: { type: RFC2136 } } }',
+    'spec: { policy: random, source: { optionCode: 8 }, public: { domain: a.b, provider: { type: Mail, webhook: { url: "ftp://a" } } } }',
     [
       'spec.policy: Unsupported value: "random": supported values: "ordered", "nearest-only", "local-only-if-healthy"',
       'spec.source.optionCode: Invalid value: 8: spec.source.optionCode in body should be greater than or equal to 65001',
-      'spec.public.provider.rfc2136: Required value',
+      'spec.public.provider.type: Unsupported value: "Mail": supported values: "RFC2136", "Webhook", "DNSEndpoint"',
+      `spec.public.provider.webhook.url: Invalid value: "ftp://a": spec.public.provider.webhook.url in body should match '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$'`,
     ],
   ],
   [

@@ -1,0 +1,1 @@
+export function findExternalDns(): { readonly path: string } | { readonly path?: undefined; readonly why: string };
