@@ -19,7 +19,7 @@ import { type MemoryHome, memoryHome, namespace } from '../../src/peering/testin
 import { meshOf } from '../../src/peering/testing/edge/mesh.ts';
 import { issueProxy, openAuthority, xdsServerName } from '../../src/xds/identity/authority.ts';
 import { type BootstrapOptions, envoyBootstrap } from '../../src/xds/identity/bootstrap.ts';
-import { type ProxyRole, parseNodeId } from '../../src/xds/identity/proxy-identity.ts';
+import { type ProxyIdentity, type ProxyRole, parseNodeId } from '../../src/xds/identity/proxy-identity.ts';
 import { connect, type Stream } from './xds-stream.ts';
 
 export interface XdsTest {
@@ -33,7 +33,7 @@ export interface XdsTest {
   /** Ends the server and starts another on the same home and the same addresses. */
   restart(): Promise<void>;
   /** A proxy's stream by mutual TLS, with a certificate in its name. */
-  proxy(id: string, path?: string): Promise<Stream>;
+  proxy(id: string, path?: string, more?: Pick<ProxyIdentity, 'workload'>): Promise<Stream>;
   bootstrap(role: ProxyRole, name: string, changes?: Partial<BootstrapOptions>): Promise<object>;
   stop(): Promise<void>;
 }
@@ -67,10 +67,10 @@ export async function startXdsTest(changes: Partial<XdsRoleOptions> = {}): Promi
       test.role = await startXdsRole(options(port, test.metrics));
       await test.role.whenSynced();
     },
-    proxy: async (id, path) => {
+    proxy: async (id, path, more = {}) => {
       const options = { world, home: client, namespace, cluster: changes.cluster ?? cluster };
       const authority = await openAuthority(options);
-      const { certificate: cert, key } = issueProxy(options, authority, parseNodeId(id)!);
+      const { certificate: cert, key } = issueProxy(options, authority, { ...parseNodeId(id)!, ...more });
       const target = `https://${changes.listen?.host ?? '127.0.0.1'}:${test.role.port}`;
       return connect(target, { ca: authority.certificate, servername: xdsServerName, cert, key }, path);
     },

@@ -3,6 +3,7 @@
 import { Option } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
 import { type HostPort, parseHostPort } from '../../base/net/host-port.ts';
+import { parseWorkload, type Workload } from '../../xds/identity/proxy-identity.ts';
 import { usageError } from '../exit-codes.ts';
 
 /** The host is explicit: 0.0.0.0 or [::] for all addresses. */
@@ -31,6 +32,12 @@ export function parseMode(text: string, flag: string): number {
 }
 
 /** `--log-level`, which every role has. */
+export function parseAccount(text: string, flag: string): Workload {
+  const account = parseWorkload(text);
+  if (account === undefined) throw usageError(`${flag} ${text}: expected NAMESPACE/ACCOUNT, such as shop/checkout`);
+  return account;
+}
+
 export function logLevelOption(level: LogLevel): Option {
   return new Option('--log-level <level>', 'how much to say on standard error').choices(logLevels).default(level);
 }

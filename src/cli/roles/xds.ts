@@ -18,6 +18,7 @@ export interface XdsFlags {
   readonly region?: string;
   readonly listen: string;
   readonly host: string[];
+  readonly sidecarAccount: string[];
   readonly socket?: string;
   readonly socketMode: string;
   readonly virtualPort: string;
@@ -47,6 +48,11 @@ export function addXdsCommand(program: Command, run: (flags: XdsFlags) => Promis
       .option('--region <region>', 'the region of the cluster, if the clusterset does not name one')
       .option('--listen <host:port>', 'address for proxies, with mutual TLS; "none" turns it off', '127.0.0.1:15010')
       .option('--host <name...>', 'further names and addresses of this server, for its certificate', [])
+      .option(
+        '--sidecar-account <namespace/account...>',
+        'ServiceAccounts whose Pods may start a sidecar that calls peers in their name',
+        [],
+      )
       .option(
         '--socket <path>',
         'a unix socket for gRPC clients on this machine; its file permissions decide who may connect',

@@ -25,13 +25,14 @@ import {
 } from '../../xds/identity/proxy-identity.ts';
 import { issuancePath } from '../../xds/identity/proxy-token.ts';
 import { usageError } from '../exit-codes.ts';
-import { parseListen } from '../roles/options.ts';
+import { parseAccount, parseListen } from '../roles/options.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { requestCertificate } from './server-call.ts';
 
 interface BootstrapFlags extends HomeFlags {
   readonly role: string;
   readonly name: string;
+  readonly workload?: string;
   readonly clusterId?: string;
   readonly namespace: string;
   readonly server: string;
@@ -54,6 +55,10 @@ export function addBootstrapCommand(xds: Command, deps: CliDeps): void {
       .requiredOption('--role <role>', `one of ${proxyRoles.join(', ')}`)
       .requiredOption('--name <name>', 'distinguishes the proxy from others of its role'),
   )
+    .option(
+      '--workload <namespace/account>',
+      'for role sidecar: the ServiceAccount in whose name it calls peers (default: its own name)',
+    )
     .option('--cluster-id <id>', 'the cluster it runs in (default: the id that the cluster joined with)')
     .option(
       '--namespace <name>',
@@ -86,6 +91,7 @@ export function addBootstrapCommand(xds: Command, deps: CliDeps): void {
 /** The server says who the bearer of the token is. */
 async function bootstrapByToken(deps: CliDeps, flags: BootstrapFlags, tokenFile: string): Promise<void> {
   const { directory, authorityFile } = flags;
+  if (flags.workload !== undefined) throw usageError('--workload: the token says whose it is; leave it out');
   if (directory === undefined || authorityFile === undefined)
     throw usageError('--token-file: give --directory and --authority-file, too');
   const { host, port } = parseListen(flags.server, '--server');
@@ -114,7 +120,7 @@ async function readText({ world }: CliDeps, path: string): Promise<string> {
 
 async function bootstrap(deps: CliDeps, home: Client, flags: BootstrapFlags): Promise<void> {
   const cluster = flags.clusterId ?? (await requireClusterId(home));
-  const identity: ProxyIdentity = { role: flags.role as ProxyRole, cluster, name: flags.name };
+  const identity: ProxyIdentity = { role: flags.role as ProxyRole, cluster, name: flags.name, ...workloadOf(flags) };
   if (parseNodeId(formatNodeId(identity)) === undefined)
     throw usageError(
       `--role ${flags.role} --name ${flags.name}: roles are ${proxyRoles.join(', ')}; a name has letters, digits, "-", "_" and "."`,
@@ -124,6 +130,12 @@ async function bootstrap(deps: CliDeps, home: Client, flags: BootstrapFlags): Pr
   const server =
     flags.socket === undefined ? await tlsServer(deps, home, flags, identity) : socketServer(flags.socket, identity);
   await writeBootstrap(deps, flags, identity, server);
+}
+
+function workloadOf({ role, workload }: BootstrapFlags): Pick<ProxyIdentity, 'workload'> {
+  if (workload === undefined) return {};
+  if (role !== 'sidecar') throw usageError(`--workload: it is for role sidecar, this is ${role}`);
+  return { workload: parseAccount(workload, '--workload') };
 }
 
 async function writeBootstrap(

@@ -11,6 +11,7 @@ import { type Pod, podType } from '../../kube/objects/pod.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { namespace } from '../../peering/testing/edge/memory-home.ts';
 import { typeUrlOf } from '../../xds/envoy-schema.ts';
+import type { Workload } from '../../xds/identity/proxy-identity.ts';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -66,8 +67,8 @@ async function secretsOf(xds: XdsTest, proxy: string): Promise<{ readonly got: S
 }
 
 /** Whether a proxy that connects now may see the key. */
-function sees(xds: XdsTest, name: string): boolean {
-  const proxy = { role: 'sidecar', cluster: 'east', name } as const;
+function sees(xds: XdsTest, name: string, workload?: Workload): boolean {
+  const proxy = { role: 'sidecar', cluster: 'east', name, ...(workload && { workload }) } as const;
   const place = { cluster: 'east', zone: '', region: '' };
   const { view, release } = xds.role.service.book.open({ proxy, place, isClustersetProxied: false });
   const isSeen = view.get('secret', key) !== undefined;
@@ -95,6 +96,16 @@ test('client keys: used by an account -> sent to sidecars of nodes that run it, 
   await xds.client.delete(podType, { namespace: 'shop', name: 'pay-1' });
   await expect.poll(() => sees(xds, 'envoy-a'), patient).toBe(false);
   expect(sees(xds, 'envoy-b')).toBe(true);
+});
+
+test('client keys: a sidecar beside one workload -> those that this one uses, whatever the name of its Pod', async () => {
+  const xds = await startBank(', usedBy: [{ namespace: shop, serviceAccount: pay }]');
+  // A namespace and a Pod may together have the name of a node.
+  await run(xds, 'pay-1', { namespace: 'shop', nodeName: 'web.node-1', account: 'pay' });
+  await expect.poll(() => sees(xds, 'web.node-1'), patient).toBe(true);
+  expect(sees(xds, 'web.node-1', { namespace: 'web', account: 'pay' })).toBe(false);
+  expect(sees(xds, 'shop.web-1', { namespace: 'shop', account: 'web' })).toBe(false);
+  expect(sees(xds, 'shop.pay-1', { namespace: 'shop', account: 'pay' })).toBe(true);
 });
 
 test('client keys: xds starts again -> the same proxies have the key with the first configuration', async () => {

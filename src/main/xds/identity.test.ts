@@ -17,6 +17,7 @@ import { authoritySecret, certificateSecret } from '../../peering/kinds/secrets.
 import { memoryHome, namespace } from '../../peering/testing/edge/memory-home.ts';
 import { identitiesOf } from '../../peering/trust/trust.ts';
 import { typeUrlOf } from '../../xds/envoy-schema.ts';
+import type { Workload } from '../../xds/identity/proxy-identity.ts';
 import { identitySecret } from '../../xds/peers/generate.ts';
 import { MeshCertificates, ofWorkloads } from '../../xds/sources/mesh-certificates.ts';
 import { type PeeringRole, startPeeringRole } from '../peering/part.ts';
@@ -65,8 +66,8 @@ async function startBoth(): Promise<{ readonly xds: XdsTest; readonly client: Cl
   return { xds, client: globex.client, acme: `https://${acme.role.advertised}` };
 }
 
-async function identityOf(xds: XdsTest, name: string): Promise<Credentials> {
-  const stream = await xds.proxy(`sidecar~east~${name}`);
+async function identityOf(xds: XdsTest, name: string, workload?: Workload): Promise<Credentials> {
+  const stream = await xds.proxy(`sidecar~east~${name}`, undefined, workload && { workload });
   closing.push(() => stream.close());
   stream.send({ ...node(`sidecar~east~${name}`), ...secrets, resource_names_subscribe: [identitySecret] });
   return credentialsIn(await stream.next());
@@ -94,6 +95,21 @@ test('proxy keys: a sidecar -> a certificate of its own for calls, which is neit
   expect(new Set([one.key, other.key, (await pairOf(client, certificateSecret)).key]).size).toBe(3);
   // It comes back as it was: a stream that breaks costs no new key.
   expect(await identityOf(xds, 'one')).toEqual(one);
+});
+
+test('proxy keys: sidecars beside a workload -> its name in the certificate of each, keys of their own; no catalog for them', async () => {
+  const { xds, acme } = await startBoth();
+  const web = { namespace: 'shop', account: 'web' };
+  const [one, other] = [await identityOf(xds, 'shop.web-0', web), await identityOf(xds, 'shop.web-1', web)];
+  for (const { certificate } of [one, other])
+    expect(identitiesOf(new X509Certificate(certificate))).toEqual([
+      'spiffe://globex.example/portolan/proxy/ns/shop/sa/web',
+    ]);
+  expect(one.key).not.toBe(other.key);
+  expect(await openCatalog(acme, one).ended).toMatchObject({
+    code: 16,
+    message: expect.stringContaining('portolan/proxy/ns/shop/sa/web is the identity of a proxy'),
+  });
 });
 
 test('proxy keys: a peering stream with the key of a sidecar or of a workload -> Unauthenticated at every peer', async () => {

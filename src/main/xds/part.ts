@@ -101,6 +101,8 @@ export interface XdsRoleOptions {
   readonly plugins?: Plugins;
   /** Tries gateways of other networks; they are not tried if absent. */
   readonly probeGateway?: ProbeMutualTls;
+  /** NAMESPACE/ACCOUNT of workloads whose Pods may have a sidecar of their own; none if absent. */
+  readonly sidecarAccounts?: ReadonlySet<string>;
   /** How long a renewed certificate of a proxy lasts. */
   readonly proxyCertificateMs?: number;
   /** How long refusals of a proxy that is away count. */
@@ -259,6 +261,7 @@ async function listen(options: Listening): Promise<number> {
   });
   const issuance = new Issuance({
     cluster,
+    sidecarAccounts: options.sidecarAccounts ?? new Set(),
     claimedAudiences,
     review: (token) => reviewToken(home, token, [proxyTokenAudience]),
     certify: (identity, key) => certifyProxy(authorityOptions, authority, { identity, key, lifetimeMs }),

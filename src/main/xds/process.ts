@@ -5,7 +5,7 @@ import { createSystemLookUp } from '../../base/real/look-up.ts';
 import { probeMutualTls } from '../../base/real/prober-mutual-tls.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { createRealWorld } from '../../base/real/world.ts';
-import { parseListen, parseMode } from '../../cli/roles/options.ts';
+import { parseAccount, parseListen, parseMode } from '../../cli/roles/options.ts';
 import type { XdsFlags } from '../../cli/roles/xds.ts';
 import { requireClusterId } from '../../clusterset/explain/cluster-id.ts';
 import { loadPlugins } from '../../external/plugins/edge/load.ts';
@@ -20,6 +20,8 @@ export async function runXds(flags: XdsFlags): Promise<void> {
   const world = createRealWorld();
   const log = processLog(world, flags.logLevel);
   const metrics = createPartMetrics('xds');
+  for (const text of flags.sidecarAccount) parseAccount(text, '--sidecar-account');
+  const sidecarAccounts = new Set(flags.sidecarAccount);
   const { kubeconfig, context } = flags;
   const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig, context });
   const home = createClient(world.network.http(access), { world, userAgent: 'portolan-xds' });
@@ -37,6 +39,7 @@ export async function runXds(flags: XdsFlags): Promise<void> {
       ...(flags.listen === 'none' ? {} : { listen: parseListen(flags.listen) }),
       ...(flags.socket === undefined ? {} : { socket: { path: flags.socket, mode } }),
       hosts: flags.host,
+      sidecarAccounts,
       lookUp: createSystemLookUp(),
       probeGateway: probeMutualTls,
       own: { ranges: flags.ownRange, hosts: [serverHost(access.server), ...ownAddresses()] },

@@ -13,11 +13,16 @@ export function proxyIdentityPrefix(domain: string): string {
   return `spiffe://${domain}${proxyPath}`;
 }
 
-export function proxyIdentity(
-  domain: string,
-  { role, name }: { readonly role: string; readonly name: string },
-): string {
-  return `${proxyIdentityPrefix(domain)}${role}/${name}`;
+interface Proxy {
+  readonly role: string;
+  readonly name: string;
+  readonly workload?: { readonly namespace: string; readonly account: string };
+}
+
+/** Its workload's where it has one: below the path of proxies too, so that no peer takes it for the mesh. */
+export function proxyIdentity(domain: string, { role, name, workload }: Proxy): string {
+  const path = workload === undefined ? `${role}/${name}` : `ns/${workload.namespace}/sa/${workload.account}`;
+  return `${proxyIdentityPrefix(domain)}${path}`;
 }
 
 export function isProxyIdentity(identity: string): boolean {

@@ -14,10 +14,18 @@ export const proxyRoles = ['sidecar', 'ingress', 'gateway', 'grpc'] as const;
  */
 export type ProxyRole = (typeof proxyRoles)[number];
 
+/** A ServiceAccount, in whose name a program calls. */
+export interface Workload {
+  readonly namespace: string;
+  readonly account: string;
+}
+
 export interface ProxyIdentity {
   readonly role: ProxyRole;
   readonly cluster: string;
   readonly name: string;
+  /** Of a sidecar beside one workload. */
+  readonly workload?: Workload;
 }
 
 export interface ProxyCaller {
@@ -30,7 +38,8 @@ export interface ProxyCaller {
 const idPattern =
   /^(sidecar|ingress|gateway|grpc)~([a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?)~([A-Za-z0-9](?:[A-Za-z0-9._-]{0,127}))$/;
 const uriPattern =
-  /^spiffe:\/\/portolan\/cluster\/([a-z0-9.-]+)\/xds\/(sidecar|ingress|gateway|grpc)\/([A-Za-z0-9._-]+)$/;
+  /^spiffe:\/\/portolan\/cluster\/([a-z0-9.-]+)\/xds\/(?:(ingress|gateway|grpc|sidecar)\/([A-Za-z0-9._-]+)|sidecar\/([A-Za-z0-9._-]+)\/ns\/([a-z0-9-]+)\/sa\/([a-z0-9.-]+))$/;
+const workloadPattern = /^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)\/([a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?)$/;
 
 export function formatNodeId({ role, cluster, name }: ProxyIdentity): string {
   return `${role}~${cluster}~${name}`;
@@ -41,9 +50,16 @@ export function parseNodeId(id: string): ProxyIdentity | undefined {
   return parts === null ? undefined : { role: parts[1] as ProxyRole, cluster: parts[2]!, name: parts[3]! };
 }
 
+/** NAMESPACE/ACCOUNT; undefined for another text. */
+export function parseWorkload(text: string): Workload | undefined {
+  const parts = workloadPattern.exec(text);
+  return parts === null ? undefined : { namespace: parts[1]!, account: parts[2]! };
+}
+
 /** The name in a proxy's certificate. */
-export function identityUri({ role, cluster, name }: ProxyIdentity): string {
-  return `spiffe://portolan/cluster/${cluster}/xds/${role}/${name}`;
+export function identityUri({ role, cluster, name, workload }: ProxyIdentity): string {
+  const own = `spiffe://portolan/cluster/${cluster}/xds/${role}/${name}`;
+  return workload === undefined ? own : `${own}/ns/${workload.namespace}/sa/${workload.account}`;
 }
 
 export function judgeProxy(
@@ -68,7 +84,11 @@ export function judgeProxy(
 export function identityIn(certificate: X509Certificate): ProxyIdentity | undefined {
   const uris = (certificate.subjectAltName ?? '').split(', ').filter((name) => name.startsWith('URI:'));
   const parts = uris.length === 1 ? uriPattern.exec(uris[0]!.slice('URI:'.length)) : null;
-  return parts === null ? undefined : { cluster: parts[1]!, role: parts[2] as ProxyRole, name: parts[3]! };
+  if (parts === null) return undefined;
+  const [, cluster = '', role, name = '', sidecar = '', namespace = '', account = ''] = parts;
+  return role === undefined
+    ? { cluster, role: 'sidecar', name: sidecar, workload: { namespace, account } }
+    : { cluster, role: role as ProxyRole, name };
 }
 
 /** The identity that a node may act as, or the reason why it may not. */
@@ -87,7 +107,7 @@ export function admitNode(
   // Envoys are given keys: permissions of a file are not enough.
   if (identity === undefined && claimed.role !== 'grpc')
     return { reason: `the local socket is for role grpc; a proxy of role ${claimed.role} connects by mutual TLS` };
-  return { identity: claimed };
+  return { identity: identity ?? claimed };
 }
 
 function refused(reason: string): Verdict<ProxyCaller> {

@@ -12,22 +12,32 @@ const rolesOfAccounts: ReadonlyMap<string, ProxyRole> = new Map([
   ['portolan-gateway', 'gateway'],
 ]);
 
+const accountPattern = /^system:serviceaccount:([^:]+):([^:]+)$/;
+
 export interface TokenBearer {
   readonly username: string;
   readonly pod: string;
 }
 
+export interface TokenRules {
+  readonly cluster: string;
+  /** NAMESPACE/ACCOUNT of workloads whose Pods may have a sidecar. */
+  readonly sidecarAccounts: ReadonlySet<string>;
+}
+
 export function proxyOfToken(
   { username, pod }: TokenBearer,
-  cluster: string,
+  { cluster, sidecarAccounts }: TokenRules,
 ): { readonly identity: ProxyIdentity } | { readonly reason: string } {
-  const account = username.startsWith(accountPrefix) ? username.slice(accountPrefix.length) : '';
-  const role = rolesOfAccounts.get(account);
-  if (role === undefined) return { reason: `${username} is no account of an Envoy` };
-  const identity = { role, cluster, name: pod };
+  const [namespace = '', account = ''] = accountPattern.exec(username)?.slice(1) ?? [];
+  const role = namespace === systemNamespace ? rolesOfAccounts.get(account) : undefined;
+  const isWorkload = role === undefined && sidecarAccounts.has(`${namespace}/${account}`);
+  if (role === undefined && !isWorkload) return { reason: `${username} is no account of an Envoy` };
+  const identity: ProxyIdentity = isWorkload
+    ? // Pods of two namespaces may have one name.
+      { role: 'sidecar', cluster, name: pod === '' ? '' : `${namespace}.${pod}`, workload: { namespace, account } }
+    : { role: role!, cluster, name: pod };
   if (parseNodeId(formatNodeId(identity)) === undefined)
     return { reason: 'the token is bound to no Pod; give one of a projected volume' };
   return { identity };
 }
-
-const accountPrefix = `system:serviceaccount:${systemNamespace}:`;

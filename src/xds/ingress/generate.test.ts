@@ -144,6 +144,7 @@ test.each([
     ['/portolan/peering', '/portolan/proxy/sidecar/one'],
   ],
   [['spiffe://globex.example/ns/shop/sa/web'], ['/ns/shop/sa/web']],
+  [['spiffe://globex.example/portolan/proxy/ns/shop/sa/web'], ['/portolan/proxy/ns/shop/sa/web']],
 ])(
   'ingress: a peer is pinned to %j -> its proxies call in the name of the mesh, or those that are pinned',
   (identities, paths) => {

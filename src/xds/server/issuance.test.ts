@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { PlainAnswer } from '../../base/grpc/server-options.ts';
 import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
-import { formatNodeId } from '../identity/proxy-identity.ts';
+import { identityUri } from '../identity/proxy-identity.ts';
 import { issuancePath, type TokenBearer } from '../identity/proxy-token.ts';
 import { Issuance } from './issuance.ts';
 
@@ -22,9 +22,10 @@ function ask(
 function serving(review: (token: string) => Promise<TokenBearer | undefined>): Issuance {
   return new Issuance({
     cluster: 'east',
+    sidecarAccounts: new Set(['shop/web']),
     review,
     claimedAudiences: (token) => (token === 'other' ? ['kubernetes'] : ['portolan-xds']),
-    certify: formatNodeId,
+    certify: identityUri,
   });
 }
 
@@ -33,12 +34,16 @@ const of =
   async () => ({ username, pod });
 
 test.each([
-  ['portolan-envoy', 'sidecar~east~envoy-1'],
-  ['portolan-ingress', 'ingress~east~envoy-1'],
-])('issuance: a token of %s -> a certificate for the role of the account and the name of the Pod', async (name, id) => {
-  const { status, body } = await ask(of(account(name)));
-  expect([status, JSON.parse(body)]).toEqual([200, { certificate: id }]);
-});
+  [account('portolan-envoy'), 'sidecar/envoy-1'],
+  [account('portolan-ingress'), 'ingress/envoy-1'],
+  ['system:serviceaccount:shop:web', 'sidecar/shop.envoy-1/ns/shop/sa/web'],
+])(
+  'issuance: a token of %s -> a certificate for the role of the account and the name of the Pod',
+  async (user, path) => {
+    const { status, body } = await ask(of(user));
+    expect([status, JSON.parse(body)]).toEqual([200, { certificate: `spiffe://portolan/cluster/east/xds/${path}` }]);
+  },
+);
 
 test.each<[string, () => Promise<PlainAnswer>, number]>([
   ['that is not valid', () => ask(async () => undefined), 401],
@@ -53,7 +58,10 @@ test.each<[string, () => Promise<PlainAnswer>, number]>([
     () => ask(of('system:serviceaccount:shop:portolan-ingress')),
     403,
   ],
+  ['of an account that xds was not told of', () => ask(of('system:serviceaccount:shop:db')), 403],
+  ['of no account, whatever its name', () => ask(of('shop:web')), 403],
   ['that is bound to no Pod', () => ask(of(account('portolan-ingress'), '')), 403],
+  ['of a workload that is bound to no Pod', () => ask(of('system:serviceaccount:shop:web', '')), 403],
   ['of a Pod whose name is no name of a proxy', () => ask(of(account('portolan-ingress'), 'a~b')), 403],
   ['while the home does not answer', () => ask(() => Promise.reject(new Error('secret words'))), 503],
 ])('issuance: a token %s -> no certificate, and nothing of the home in the answer', async (_what, answer, status) => {

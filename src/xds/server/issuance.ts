@@ -10,6 +10,7 @@ import { messageAnswer, publicKeyOf } from './plain-answers.ts';
 
 export interface IssuanceOptions {
   readonly cluster: string;
+  readonly sidecarAccounts: ReadonlySet<string>;
   /** Undefined for a token that is not valid for discovery servers. */
   readonly review: (token: string) => Promise<TokenBearer | undefined>;
   /** Audiences that a token claims, unchecked. */
@@ -37,7 +38,7 @@ export class Issuance {
     const { token, publicKey } = requestIn(body);
     if (token === undefined || publicKey === undefined)
       return messageAnswer(400, 'expected {"token": "…", "publicKey": "…"} with a P-256 key in PEM');
-    const { claimedAudiences, review, cluster, certify } = this.#options;
+    const { claimedAudiences, review, certify } = this.#options;
     if (token.length > tokenLengthMax || !claimedAudiences(token).includes(proxyTokenAudience))
       return messageAnswer(401, `the token is not one for ${proxyTokenAudience}`);
     if (this.#asked >= askedAtOnceMax) return messageAnswer(429, 'too many tokens are being checked; try again later');
@@ -45,7 +46,7 @@ export class Issuance {
     try {
       const bearer = await review(token);
       if (bearer === undefined) return messageAnswer(401, 'the token is not valid, or not any more');
-      const proxy = proxyOfToken(bearer, cluster);
+      const proxy = proxyOfToken(bearer, this.#options);
       if ('reason' in proxy) return messageAnswer(403, proxy.reason);
       return { status: 200, body: JSON.stringify({ certificate: certify(proxy.identity, publicKey) }) };
     } catch {

@@ -56,7 +56,7 @@ export function startExternalSource(options: ExternalSourceOptions): XdsSource {
   const workloads = new NodeWorkloads({ client, world, log, namespace, onChange: (node) => batch.add(`node ${node}`) });
 
   const giveKeys = (proxy: ProxyIdentity, set: ResourceSet) => {
-    const isFor = ({ usedBy = [] }: XdsResource) => workloads.runs(proxy.name, usedBy);
+    const isFor = ({ usedBy = [] }: XdsResource) => workloads.runs(proxy, usedBy);
     replaceSafely(set, 'client keys', () => limited.filter(isFor), log);
   };
 

@@ -49,9 +49,10 @@ export class MeshCertificates {
     this.#issued = new BoundedCache(options.keptMax);
   }
 
-  of(uri: string, authority: Credentials): Credentials {
+  /** Each holder has a key of its own. */
+  of(uri: string, authority: Credentials, holder = ''): Credentials {
     const nowMs = this.#world.clock.wallMs();
-    const known = this.#issued.get(uri);
+    const known = this.#issued.get(`${uri} ${holder}`);
     if (known !== undefined && known.authority === authority.certificate && nowMs < known.renewAtMs) return known;
     const { only, commonName, lifetimeMs } = this.#options;
     const key = generatePrivateKey();
@@ -66,7 +67,7 @@ export class MeshCertificates {
     });
     const renewAtMs = nowMs + (lifetimeMs * 2) / 3;
     const issued = { certificate: leaf, key, authority: authority.certificate, renewAtMs };
-    this.#issued.set(uri, issued);
+    this.#issued.set(`${uri} ${holder}`, issued);
     return issued;
   }
 }

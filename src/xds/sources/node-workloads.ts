@@ -7,6 +7,7 @@ import type { WorkloadSelector } from '../../external/kinds/mesh-external-servic
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import { type Pod, podType } from '../../kube/objects/pod.ts';
+import type { ProxyIdentity } from '../identity/proxy-identity.ts';
 
 export interface NodeWorkloadsOptions {
   readonly client: Client;
@@ -42,9 +43,15 @@ export class NodeWorkloads {
     for (const namespace of wanted) if (!this.#pods.has(namespace)) this.#follow(namespace);
   }
 
-  /** Whether a workload that one of these selects runs on the node of the proxy. */
-  runs(proxy: string, selectors: readonly WorkloadSelector[]): boolean {
-    const node = this.nodeOf(proxy);
+  /** Whether a workload that one of these selects runs on the node of the proxy, or is the only one that it serves. */
+  runs({ name, workload }: ProxyIdentity, selectors: readonly WorkloadSelector[]): boolean {
+    // Its name has its namespace in it, and could be that of a node.
+    if (workload !== undefined)
+      return selectors.some(
+        ({ namespace, serviceAccount = workload.account }) =>
+          namespace === workload.namespace && serviceAccount === workload.account,
+      );
+    const node = this.nodeOf(name);
     return selectors.some(({ namespace, serviceAccount = '' }) =>
       this.#counts.has(keyOf(node, namespace, serviceAccount)),
     );

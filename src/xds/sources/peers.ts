@@ -9,7 +9,7 @@ import { type Peer, peerType } from '../../peering/kinds/peer.ts';
 import { type PeerService, peerServiceType, reachOf } from '../../peering/kinds/peer-service.ts';
 import { proxyIdentity } from '../../peering/kinds/proxy-identity.ts';
 import type { OwnGround } from '../../peering/rules/link-config.ts';
-import type { ProxyIdentity } from '../identity/proxy-identity.ts';
+import { formatNodeId, type ProxyIdentity } from '../identity/proxy-identity.ts';
 import { identityResource, peerServiceResources, trustResource } from '../peers/generate.ts';
 import type { Cause, XdsResource } from '../resource.ts';
 import type { ResourceSet } from '../view/resource-set.ts';
@@ -90,7 +90,7 @@ export function startPeersSource(options: PeersSourceOptions): PeersSource {
   function identityOf(proxy: ProxyIdentity): XdsResource[] {
     const [authority, domain] = [mesh.authority(), mesh.defaults()?.trustDomain];
     if (authority === undefined || domain === undefined) return [];
-    return [identityResource(certificates.of(proxyIdentity(domain, proxy), authority))];
+    return [identityResource(certificates.of(proxyIdentity(domain, proxy), authority, formatNodeId(proxy)))];
   }
 
   const giveIdentity = (proxy: ProxyIdentity, set: ResourceSet) =>

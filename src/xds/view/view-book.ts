@@ -2,7 +2,7 @@
 // has proxies, and what is made for one proxy alone.
 
 import type { Place } from '../../clusterset/rules/choice/locality.ts';
-import { formatNodeId, type ProxyIdentity } from '../identity/proxy-identity.ts';
+import { identityUri, type ProxyIdentity } from '../identity/proxy-identity.ts';
 import { ResourceSet } from './resource-set.ts';
 import { View } from './view.ts';
 
@@ -44,7 +44,7 @@ export class ViewBook {
   /** Resources of every sidecar, such as the listener for redirected connections. */
   readonly sidecar = new ResourceSet();
   readonly #places = new Map<string, PlaceEndpoints>();
-  /** Of connected sidecars, by node id. */
+  /** Of connected sidecars, by the name in their certificate. */
   readonly #proxies = new Map<string, OwnResources>();
   #fill: FillPlace = () => {};
   readonly #fillProxy: FillProxy[] = [];
@@ -91,7 +91,7 @@ export class ViewBook {
   }
 
   #openProxy(proxy: ProxyIdentity): { readonly set: ResourceSet; readonly release: () => void } {
-    const id = formatNodeId(proxy);
+    const id = identityUri(proxy);
     let known = this.#proxies.get(id);
     if (known === undefined) {
       known = { proxy, set: new ResourceSet(), users: 0 };
