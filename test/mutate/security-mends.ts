@@ -449,6 +449,13 @@ export const mends: readonly Mend[] = [
     became: "this.#counts.has(keyOf(node, namespace, serviceAccount)) || namespace !== '',",
   },
   {
+    test: 'src/main/xds/client-keys.test.ts',
+    title: 'client keys: a sidecar beside one workload -> those that this one uses, whatever the name of its Pod',
+    file: 'src/xds/sources/node-workloads.ts',
+    was: 'if (workload !== undefined)',
+    became: "if (workload !== undefined && name === '')",
+  },
+  {
     test: 'src/xds/server/issuance.test.ts',
     title: 'issuance: many at once -> four are asked about, the others get 429; then there is room again',
     file: 'src/xds/server/issuance.ts',
@@ -601,8 +608,16 @@ export const mends: readonly Mend[] = [
     title:
       'proxy keys: a sidecar -> a certificate of its own for calls, which is neither that of the mesh nor of another sidecar',
     file: 'src/xds/sources/peers.ts',
-    was: 'certificates.of(proxyIdentity(domain, proxy), authority)',
-    became: "certificates.of(proxyIdentity(domain, { ...proxy, name: 'all' }), authority)",
+    was: 'certificates.of(proxyIdentity(domain, proxy), authority, formatNodeId(proxy))',
+    became: "certificates.of(proxyIdentity(domain, { ...proxy, name: 'all' }), authority, formatNodeId(proxy))",
+  },
+  {
+    test: 'src/main/xds/identity.test.ts',
+    title:
+      'proxy keys: sidecars beside a workload -> its name in the certificate of each, keys of their own; no catalog for them',
+    file: 'src/peering/kinds/proxy-identity.ts',
+    was: 'return parseSpiffeId(identity)?.path.startsWith(proxyPath) === true;',
+    became: "return parseSpiffeId(identity)?.path.startsWith(proxyPath + 'sidecar') === true;",
   },
   {
     test: 'src/main/xds/status.test.ts',
@@ -739,8 +754,8 @@ export const mends: readonly Mend[] = [
     title:
       'xds bootstrap with another token -> none: of another account, of no Pod, for the API server, of a Pod that is gone',
     file: 'src/xds/identity/proxy-token.ts',
-    was: 'const role = rolesOfAccounts.get(account);',
-    became: "const role = rolesOfAccounts.get(account) ?? 'sidecar';",
+    was: 'const isWorkload = role === undefined && sidecarAccounts.has(',
+    became: 'const isWorkload = role === undefined && ((_: string) => sidecarAccounts.size > 0)(',
   },
   {
     test: 'sim/scenarios/growth.test.ts',
