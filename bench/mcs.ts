@@ -1,10 +1,13 @@
 // `npm run bench:mcs`: how long a change takes from one cluster to the last, what it moves, and what joining costs. First
 // with the broker, all homes and all agents as processes of their own over TLS, each with its own account; then, as a measure
 // of the rules and stores alone, all of them in this one process and so on one core. `--quick` runs each part for 3 x 100
-// only, `--seconds N` and `--rounds N` shorten a part, `--only processes` (`3x100`, `big`, …) runs one.
+// only, `--seconds N` and `--rounds N` shorten a part, `--only processes` (`3x100`, `big`, …) runs one. `faults` kills processes
+// of the broker meanwhile, on SQLite and on an etcd of three members.
 
 import { parseArgs } from 'node:util';
+import { installCounterparts } from '../scripts/counterparts.mjs';
 import { measureBigService } from './mcs/big-service.ts';
+import { measureBrokerFaults } from './mcs/broker-faults.ts';
 import { measureChanges } from './mcs/changes.ts';
 import { fill, startSet, stopSet } from './mcs/clusterset.ts';
 import { measureJoin } from './mcs/join.ts';
@@ -57,6 +60,10 @@ for (const { clusters, services } of values.quick ? sets.slice(0, 1) : sets) {
   figures.push(...(await measureChanges(running.clusters, { name, services, seconds, changesPerSecond, p99MsWanted })));
   if (isBig) figures.push(...(await measureJoin(running, services)));
   await stopSet(running);
+}
+if (isAsked('faults')) {
+  installCounterparts();
+  figures.push(...(await measureBrokerFaults({ clusters: 3, services: 100, seconds, changesPerSecond })));
 }
 if (!values.quick && isAsked('big')) figures.push(...(await measureBigService()));
 report('Multi-cluster services', figures);

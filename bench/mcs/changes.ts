@@ -19,16 +19,18 @@ export interface ChangesOptions {
   readonly seconds: number;
   readonly changesPerSecond: number;
   readonly p99MsWanted?: number;
+  /** Second byte of the addresses it writes; another one in each run of the same set. */
+  readonly network?: number;
 }
 
 export async function measureChanges(clusters: readonly BenchMember[], options: ChangesOptions): Promise<Figure[]> {
-  const { name, p99MsWanted } = options;
+  const { name, p99MsWanted, network = 200 } = options;
   const clients = new Map(clusters.map(({ id, client }) => [id, client]));
   const [imported, atHome] = [await watchArrivals(clients, sourceClusterLabel), await watchSources(clusters)];
   for (let index = 0; index < options.seconds * options.changesPerSecond; index += 1) {
     const at = index % options.services;
     const cluster = clusters[at % clusters.length]!;
-    const address = `10.200.${Math.floor(index / 250)}.${1 + (index % 250)}`;
+    const address = `10.${network}.${Math.floor(index / 250)}.${1 + (index % 250)}`;
     const { metadata, endpoints } = slice(`shop/s${at}`, { endpoints: [address, '10.1.0.2'] });
     imported.expect(address);
     atHome.get(cluster.id)!.expect(address);

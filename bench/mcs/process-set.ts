@@ -13,28 +13,36 @@ import { makeNamespace, TestClusterSet } from '../../test/support/clusterset.ts'
 import { benchDirectory, set, world } from './clusterset.ts';
 
 export interface ProcessSet {
+  readonly broker: { readonly client: Client };
   readonly clusters: readonly { readonly id: string; readonly client: Client }[];
   stop(): Promise<void>;
 }
 
 const host = createRealHost();
 
-export async function startProcesses(count: number): Promise<ProcessSet> {
+/** Starts a broker in this folder; its kubeconfig. */
+type StartBroker = (directory: string) => Promise<string>;
+
+export async function startProcesses(count: number, startBroker?: StartBroker): Promise<ProcessSet> {
   const processes: ApiProcess[] = [];
   const directory = benchDirectory();
   const tools = new TestClusterSet();
-  const startHome = async (name: string) => {
-    const process = await startApi({ data: `${directory}/${name}` });
+  const startHome = async (data: string) => {
+    const process = await startApi({ data });
     processes.push(process);
-    const access = await findHome({ host, clock: world.clock, kubeconfig: process.kubeconfig });
-    return { name, access, kubeconfig: process.kubeconfig, server: access.server, client: tools.clientAt(access) };
+    return process.kubeconfig;
   };
-  const broker = await startHome('broker');
+  const reach = async (name: string, start: StartBroker) => {
+    const kubeconfig = await start(`${directory}/${name}`);
+    const access = await findHome({ host, clock: world.clock, kubeconfig });
+    return { name, access, kubeconfig, server: access.server, client: tools.clientAt(access) };
+  };
+  const broker = await reach('broker', startBroker ?? startHome);
   await brokerInit({ client: broker.client, deps: { host, world }, clusterset: set, spec: {} });
   const clusters = [];
   for (let index = 0; index < count; index += 1) {
     const id = `c${index}`;
-    const home = await startHome(id);
+    const home = await reach(id, startHome);
     await makeNamespace(home.client, 'shop');
     const request = { client: broker.client, access: broker.access, clusterset: set, id, spec: {} };
     const token = parseJoinToken(await brokerToken({ ...request, lifetimeMs: 600_000, isRenewal: false }));
@@ -49,5 +57,5 @@ export async function startProcesses(count: number): Promise<ProcessSet> {
     await tools.stop();
     await Promise.all(processes.map((process) => process.stop('SIGKILL')));
   };
-  return { clusters, stop };
+  return { broker, clusters, stop };
 }

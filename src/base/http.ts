@@ -26,8 +26,10 @@ export interface HttpResponse {
 export interface HttpAccess {
   /** `https://host:port`, without a trailing slash. */
   readonly server: string;
-  /** Called before each connection: a server may come back at another address. Undefined if that is not known. */
-  readonly currentServer?: () => Promise<string | undefined>;
+  /** Other addresses of the same server; the next is tried when one does not answer. */
+  readonly otherServers?: readonly string[];
+  /** Called before each connection: a server may come back at other addresses. Undefined if that is not known. */
+  readonly currentServers?: () => Promise<readonly string[] | undefined>;
   readonly certificateAuthority?: string;
   readonly clientCertificate?: string;
   readonly clientKey?: string;
@@ -39,6 +41,16 @@ export interface HttpAccess {
   readonly clientCertificatePair?: () => Promise<{ readonly certificate: string; readonly key: string } | undefined>;
   /** Called when the server answered 401, so that remembered credentials are asked for afresh. */
   readonly onUnauthorized?: () => void;
+}
+
+/** All addresses in one text, with commas between them, as tokens, Secrets and flags carry them. */
+export function formatServers({ server, otherServers = [] }: Pick<HttpAccess, 'server' | 'otherServers'>): string {
+  return [server, ...otherServers].join(',');
+}
+
+export function parseServers(text: string): Pick<HttpAccess, 'server' | 'otherServers'> {
+  const [server = '', ...otherServers] = text.split(',');
+  return otherServers.length === 0 ? { server } : { server, otherServers };
 }
 
 export interface HttpTransport {

@@ -2,7 +2,7 @@
 // a kubeconfig for it. An admin's own credentials need not lie where the authority runs.
 
 import type { Command } from 'commander';
-import type { HttpAccess } from '../base/http.ts';
+import { formatServers, type HttpAccess, parseServers } from '../base/http.ts';
 import { formatMoment } from '../base/text/elapsed.ts';
 import { yaml } from '../base/yaml.ts';
 import { readClusterSet } from '../clusterset/explain/broker-state.ts';
@@ -12,7 +12,7 @@ import { getOrUndefined } from '../kube/client/absent.ts';
 import { requestToken } from '../kube/client/account-token.ts';
 import { install } from '../kube/client/apply.ts';
 import { createClient } from '../kube/client/client.ts';
-import { findHome } from '../kube/client/kubeconfig.ts';
+import { findHome, serversExtension } from '../kube/client/kubeconfig.ts';
 import { notFoundError, usageError } from './exit-codes.ts';
 import { checkedServer, warnIfLoopback } from './reachable.ts';
 import { addHomeOptions, type CliDeps, defaultClusterSet, type HomeFlags } from './with-home.ts';
@@ -32,7 +32,10 @@ export function addFederationKubeconfigCommand(federation: Command, deps: CliDep
     .argument('<name>', 'the federation')
     .option('--clusterset <name>', 'the clusterset', defaultClusterSet)
     .option('--days <number>', 'validity of its token, which the authority renews', '365')
-    .option('--server <url>', "the broker's address as the authority reaches it (default: that of the kubeconfig)")
+    .option(
+      '--server <url,url>',
+      "the broker's addresses as the authority reaches them (default: those of the kubeconfig)",
+    )
     .addHelpText(
       'after',
       `
@@ -57,7 +60,7 @@ Example:
       const account = { namespace: flags.clusterset, name: authorityAccount(name) };
       const lifetimeMs = Number(flags.days) * dayMs;
       const { token, expiresAt } = await requestToken(client, { ...account, lifetimeMs });
-      const server = flags.server === undefined ? access.server : checkedServer(flags.server);
+      const server = flags.server === undefined ? formatServers(access) : checkedServer(flags.server);
       warnIfLoopback(deps, server);
       // The output is the kubeconfig alone.
       deps.warn?.(
@@ -65,7 +68,7 @@ Example:
       );
       deps.print(
         yaml()
-          .stringify(kubeconfigOf({ ...access, server }, { name, token }))
+          .stringify(kubeconfigOf({ ...access, ...parseServers(server) }, { name, token }))
           .trimEnd(),
       );
     } finally {
@@ -75,17 +78,23 @@ Example:
 }
 
 function kubeconfigOf(
-  { server, certificateAuthority }: Pick<HttpAccess, 'server' | 'certificateAuthority'>,
+  {
+    server,
+    otherServers = [],
+    certificateAuthority,
+  }: Pick<HttpAccess, 'server' | 'otherServers' | 'certificateAuthority'>,
   { name, token }: { readonly name: string; readonly token: string },
 ): object {
   const authority =
     certificateAuthority === undefined
       ? {}
       : { 'certificate-authority-data': Buffer.from(certificateAuthority).toString('base64') };
+  const extension = { name: serversExtension, extension: { servers: otherServers } };
+  const others = otherServers.length === 0 ? {} : { extensions: [extension] };
   return {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'broker', cluster: { server, ...authority } }],
+    clusters: [{ name: 'broker', cluster: { server, ...authority, ...others } }],
     users: [{ name, user: { token } }],
     contexts: [{ name, context: { cluster: 'broker', user: name } }],
     'current-context': name,

@@ -11,14 +11,17 @@ export function isLoopbackHost(host: string): boolean {
 
 /** On standard error: the output is the token or the kubeconfig alone, for scripts. */
 export function warnIfLoopback({ warn }: Pick<CliDeps, 'warn'>, server: string): void {
-  if (isLoopbackHost(new URL(server).hostname))
+  if (server.split(',').some((one) => isLoopbackHost(new URL(one).hostname)))
     warn?.(
       `warning: other machines cannot reach ${server}; start the broker with portolan api --advertise HOST, or give --server URL`,
     );
 }
 
-/** The value of --server. */
+/** The value of --server: one URL, or several with commas between them. */
 export function checkedServer(text: string): string {
-  if (URL.canParse(text) && text.startsWith('https://')) return text.replace(/\/+$/, '');
-  throw usageError(`--server ${JSON.stringify(text)}: write a URL such as https://broker.example.com:6443`);
+  const urls = text.split(',').map((url) => url.trim().replace(/\/+$/, ''));
+  if (urls.every((url) => URL.canParse(url) && url.startsWith('https://'))) return urls.join(',');
+  throw usageError(
+    `--server ${JSON.stringify(text)}: write a URL such as https://broker.example.com:6443, or several with commas between them`,
+  );
 }

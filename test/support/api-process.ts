@@ -26,6 +26,8 @@ export interface ApiProcessOptions {
   readonly args?: readonly string[];
   /** A program and its arguments that run it, such as strace. */
   readonly under?: readonly string[];
+  /** Until it must be ready; one that waits for another may take long. */
+  readonly waitMs?: number;
 }
 
 export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
@@ -45,10 +47,11 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
   return new Promise((resolve, reject) => {
+    const { waitMs = 60_000 } = options;
     const timer = setTimeout(() => {
       signalAll('SIGKILL');
-      reject(new Error(`portolan api was not ready in 60 s: ${out}${errors}`));
-    }, 60_000);
+      reject(new Error(`portolan api was not ready in ${waitMs / 1000} s: ${out}${errors}`));
+    }, waitMs);
     child.once('exit', (code) => {
       clearTimeout(timer);
       reject(new Error(`portolan api exited with ${code} before it was ready: ${out}${errors}`));

@@ -19,7 +19,7 @@ const unansweredMs = 500;
 /** With the kernel's ten probes one second apart a dead peer is noticed in 20 s, also where no PING can be sent. */
 const keepAliveMs = 10_000;
 
-export async function openConnection(access: HttpAccess): Promise<Connection> {
+export async function openConnection(access: HttpAccess, timeoutMs = connectTimeoutMs): Promise<Connection> {
   const url = new URL(access.server);
   const pair = (await access.clientCertificatePair?.()) ?? {
     certificate: access.clientCertificate,
@@ -28,7 +28,9 @@ export async function openConnection(access: HttpAccess): Promise<Connection> {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
   const socket =
-    url.protocol === 'https:' ? await secure(access, { host, port, ...pair }) : await plain(access, { host, port });
+    url.protocol === 'https:'
+      ? await secure(access, { host, port, timeoutMs, ...pair })
+      : await plain(access, { host, port, timeoutMs });
   socket.setKeepAlive(true, keepAliveMs);
   socket.setNoDelay(true);
   const agreed = (socket as Partial<TLSSocket>).alpnProtocol;
@@ -38,17 +40,20 @@ export async function openConnection(access: HttpAccess): Promise<Connection> {
 interface Target {
   readonly host: string;
   readonly port: number;
+  readonly timeoutMs: number;
   readonly certificate?: string;
   readonly key?: string;
 }
 
 function plain(access: HttpAccess, target: Target): Promise<Socket> {
-  return established(access, 'connect', () => tcpConnect({ host: target.host, port: target.port }));
+  return established(access, { event: 'connect', timeoutMs: target.timeoutMs }, () =>
+    tcpConnect({ host: target.host, port: target.port }),
+  );
 }
 
 function secure(access: HttpAccess, target: Target): Promise<Socket> {
   const expectedName = access.serverName ?? target.host;
-  return established(access, 'secureConnect', () =>
+  return established(access, { event: 'secureConnect', timeoutMs: target.timeoutMs }, () =>
     tlsConnect({
       host: target.host,
       port: target.port,
@@ -64,7 +69,12 @@ function secure(access: HttpAccess, target: Target): Promise<Socket> {
   );
 }
 
-function established(access: HttpAccess, event: string, open: () => Socket): Promise<Socket> {
+interface Awaited {
+  readonly event: 'connect' | 'secureConnect';
+  readonly timeoutMs: number;
+}
+
+function established(access: HttpAccess, { event, timeoutMs }: Awaited, open: () => Socket): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const tries = new Set<Socket>();
     const end = (winner?: Socket) => {
@@ -99,7 +109,7 @@ function established(access: HttpAccess, event: string, open: () => Socket): Pro
         resolve(socket);
       });
     };
-    const timer = setTimeout(() => fail(new Error(`no connection within ${connectTimeoutMs} ms`)), connectTimeoutMs);
+    const timer = setTimeout(() => fail(new Error(`no connection within ${timeoutMs} ms`)), timeoutMs);
     const again = setInterval(start, unansweredMs);
     start();
   });

@@ -16,6 +16,9 @@ import { type HttpAccess, type HttpResponse, type HttpTransport, readBody } from
 import { silentLog } from '../log.ts';
 import { createHttpClient } from './http-client.ts';
 
+/** A loaded machine is late by this much. */
+const loadMs = 3_000;
+
 let pki: Pki;
 const endings: (() => void)[] = [];
 
@@ -143,17 +146,72 @@ describe('http client', () => {
     const before = await http2Server((stream) => answer(stream, 200, 'before'));
     const after = await http2Server((stream) => answer(stream, 200, 'after'));
     let now: string | undefined = before.access.server;
-    const currentServer = async () => {
+    const currentServers = async () => {
       if (now === undefined) throw new Error('the file is being written');
-      return now;
+      return [now];
     };
-    const client = clientOf({ ...before.access, currentServer });
+    const client = clientOf({ ...before.access, currentServers });
     expect(await textOf(await get(client, '/'))).toBe('before');
     now = undefined;
     await before.close();
     await expect(get(client, '/')).rejects.toThrow(/is the server running/);
     now = after.access.server;
     expect(await textOf(await get(client, '/'))).toBe('after');
+  });
+
+  test('http client: several addresses, nothing listens at the first -> the next answers; at none -> all are named', async () => {
+    const gone = await http2Server((stream) => answer(stream, 200, 'gone'));
+    const server = await http2Server((stream) => answer(stream, 200, 'here'));
+    await gone.close();
+    const client = clientOf({ ...gone.access, otherServers: [server.access.server] });
+    expect(await textOf(await get(client, '/'))).toBe('here');
+    await server.close();
+    await expect(get(client, '/')).rejects.toThrow(
+      `connect to ${server.access.server}, ${gone.access.server}: nothing listens there`,
+    );
+  });
+
+  test('http client: several addresses, the one in use or the first of a new client is frozen -> at the next within two seconds', async () => {
+    const server = await http2Server((stream, { ':path': path }) => path === '/watch' || answer(stream, 200, 'fine'));
+    const [relay, other] = [await relayTo(server.port), await relayTo(server.port)];
+    const at = (port: number) => `https://127.0.0.1:${port}`;
+    const access = { ...server.access, server: at(relay.port), otherServers: [at(other.port)] };
+    const client = clientOf(access);
+    await get(client, '/');
+    const watch = get(client, '/watch');
+    relay.freeze();
+    const frozenMs = performance.now();
+    await expect(watch).rejects.toThrow('/watch');
+    expect(await textOf(await get(client, '/'))).toBe('fine');
+    expect(performance.now() - frozenMs).toBeLessThan(2_000 + loadMs);
+    const silent = createTcpServer((socket) => void endings.push(() => socket.destroy()));
+    endings.push(() => silent.close());
+    const startedMs = performance.now();
+    const another = clientOf({ ...access, server: at(await listen(silent)) });
+    expect(await textOf(await get(another, '/'))).toBe('fine');
+    expect(performance.now() - startedMs).toBeLessThan(2_000 + loadMs);
+  });
+
+  test('http client: several addresses, the first is unavailable -> left, and its watches end, if it is not ready; else kept', async () => {
+    let readyz = 200;
+    const first = await http2Server((stream, { ':path': path }) => {
+      if (path === '/readyz') answer(stream, readyz, '');
+      else if (path === '/watch') stream.respond({ ':status': 200 });
+      else answer(stream, 503, 'first');
+    });
+    const second = await http2Server((stream) => answer(stream, 200, 'second'));
+    const client = clientOf({ ...first.access, otherServers: [second.access.server] });
+    const watch = await get(client, '/watch');
+    expect(await textOf(await get(client, '/'))).toBe('first');
+    readyz = 503;
+    let hasEnded = false;
+    void readBody(watch.body).catch(() => (hasEnded = true));
+    for (let round = 0; round < 200 && !hasEnded; round += 1) {
+      await get(client, '/').catch(() => {});
+      await pause(50);
+    }
+    expect(hasEnded).toBe(true);
+    expect(await textOf(await get(client, '/'))).toBe('second');
   });
 
   test('http client: GOAWAY -> the next request opens a new connection and succeeds', async () => {

@@ -4,7 +4,7 @@
 // The token is of the member's own account and bound to a Secret: joining deletes the Secret, which uses the token up.
 
 import type { Command } from 'commander';
-import type { HttpAccess } from '../../base/http.ts';
+import { formatServers, type HttpAccess } from '../../base/http.ts';
 import {
   areServicesPublished,
   knownRanges,
@@ -71,7 +71,10 @@ export function addBrokerTokenCommand(broker: Command, deps: ClusterSetDeps): vo
     .option('--gateway-range <cidr...>', 'addresses that its gateways may have, as other networks reach them')
     .option('--allowed-range <cidr...>', 'the only addresses its endpoints and services may have (default: any)')
     .option('--may-export <pattern...>', 'the only services it may export: NAMESPACE or NAMESPACE/NAME, * for any text')
-    .option('--server <url>', "the broker's address as the cluster reaches it (default: that of the kubeconfig)")
+    .option(
+      '--server <url,url>',
+      "the broker's addresses as the cluster reaches them (default: those of the kubeconfig)",
+    )
     .option('--minutes <number>', 'validity of the token', '60')
     .option('--renew', 'issue new credentials to a cluster that has joined and lost them')
     .addHelpText(
@@ -88,7 +91,7 @@ The token can be used once. Examples:
       try {
         const request = parseFlags(id, flags);
         const token = await brokerToken({ client, access, ...request });
-        warnIfLoopback(deps, request.server ?? access.server);
+        warnIfLoopback(deps, request.server ?? formatServers(access));
         deps.print(token);
         await untilCounted(deps, client, request);
         await waitIfAsked(deps, flags, {
@@ -120,7 +123,7 @@ async function untilCounted(deps: ClusterSetDeps, client: Client, request: Membe
 
 export interface TokenRequest extends MemberRequest {
   readonly client: Client;
-  readonly access: Pick<HttpAccess, 'server' | 'certificateAuthority'>;
+  readonly access: Pick<HttpAccess, 'server' | 'otherServers' | 'certificateAuthority'>;
   readonly lifetimeMs: number;
   readonly isRenewal: boolean;
 }
@@ -169,7 +172,7 @@ export async function brokerToken(request: TokenRequest & { server?: string }): 
     clusterset,
     clusterId: id,
     namespace: memberNamespace(clusterset, id),
-    server: request.server ?? access.server,
+    server: request.server ?? formatServers(access),
     certificateAuthority: access.certificateAuthority ?? '',
     token,
     expiresAt,

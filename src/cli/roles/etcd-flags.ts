@@ -30,6 +30,7 @@ export interface HomeEtcdFlags extends EtcdFlags {
   readonly etcdKeysFile?: string;
   readonly etcdCompact?: boolean;
   readonly etcdAcceptRestored?: boolean;
+  readonly replica: string[];
 }
 
 /** Of a home that keeps its objects there. */
@@ -41,7 +42,12 @@ export function addHomeEtcdOptions(command: Command): Command {
       'keys to encrypt what is stored there with, the first one encrypts (default: none)',
     )
     .option('--no-etcd-compact', 'leave it to others to give up older states of etcd')
-    .option('--etcd-accept-restored', 'start although etcd was restored to an older state');
+    .option('--etcd-accept-restored', 'start although etcd was restored to an older state')
+    .option(
+      '--replica <host:port...>',
+      'where other processes of this home are reached; in its certificate, its kubeconfig and in join tokens',
+      [],
+    );
 }
 
 export interface EtcdEndpoints {

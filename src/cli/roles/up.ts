@@ -3,11 +3,12 @@
 import { type Command, Option } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
 import { verbs } from '../verbs.ts';
+import { addHomeEtcdOptions, type HomeEtcdFlags } from './etcd-flags.ts';
 import { logLevelOption, type SnapshotFlags, snapshotKeyOption, snapshotsOption } from './options.ts';
 
 export type UpProxyMode = 'auto' | 'nftables' | 'userspace' | 'off';
 
-export interface UpFlags extends SnapshotFlags {
+export interface UpFlags extends SnapshotFlags, HomeEtcdFlags {
   readonly data: string;
   readonly listen: string;
   readonly name?: string;
@@ -33,7 +34,7 @@ export interface UpFlags extends SnapshotFlags {
 }
 
 export function addUpCommand(program: Command, run: (flags: UpFlags) => Promise<void>): void {
-  program
+  const up = program
     .command('up')
     .description(verbs.up)
     .option('--data <dir>', 'data folder', '.portolan')
@@ -85,7 +86,8 @@ export function addUpCommand(program: Command, run: (flags: UpFlags) => Promise<
     .option('--dashboard <host:port>', 'address of the dashboard; "none" turns it off', '127.0.0.1:0')
     .addOption(snapshotsOption())
     .addOption(snapshotKeyOption())
-    .addOption(logLevelOption('warn'))
+    .addOption(logLevelOption('warn'));
+  addHomeEtcdOptions(up)
     .addHelpText(
       'after',
       `

@@ -1,5 +1,6 @@
 // A home's membership, and a client at the broker with the rights of that member.
 
+import { parseServers } from '../../base/http.ts';
 import { errorText } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
@@ -42,7 +43,7 @@ export function brokerClient(
   broker: Pick<MembershipRecord, 'server' | 'certificateAuthority' | 'token'>,
 ): Client {
   const transport = world.network.http({
-    server: broker.server,
+    ...parseServers(broker.server),
     ...(broker.certificateAuthority === '' ? {} : { certificateAuthority: broker.certificateAuthority }),
     bearerToken: async () => broker.token,
   });

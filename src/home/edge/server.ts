@@ -44,6 +44,8 @@ export interface ApiServer {
   readonly address: { readonly host: string; readonly port: number };
   /** Switches the audit log on, or off with undefined, from the next request on. */
   setAudit(sink: AuditSink | undefined): void;
+  /** Ends all watches; their clients go on where they were, here or elsewhere. */
+  endWatches(): void;
   /** Takes nothing new, finishes what is in flight, ends watches, and closes. */
   close(): Promise<void>;
 }
@@ -115,11 +117,15 @@ class Edge implements ApiServer {
     });
   }
 
+  endWatches(): void {
+    for (const exchange of this.#exchanges) exchange.endStream();
+  }
+
   async close(): Promise<void> {
     if (this.#isClosing) return;
     this.#isClosing = true;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const exchange of this.#exchanges) exchange.endStream();
+    this.endWatches();
     await this.#settled();
     this.#connections.destroyAll();
     clearInterval(this.#sweeping);

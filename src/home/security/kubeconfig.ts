@@ -2,8 +2,10 @@
 // be merged. Pure; who keeps the file is pki.ts. It is written and read at every start, always in this one form: that needs
 // no YAML library.
 
+import { parseServers } from '../../base/http.ts';
+
 export interface KubeconfigContent {
-  /** `https://host:port`. */
+  /** `https://host:port`; several with commas between them if the home has several processes. */
   readonly server: string;
   /** Name of cluster, user and context. */
   readonly name: string;
@@ -14,14 +16,15 @@ export interface KubeconfigContent {
 
 export function formatKubeconfig(content: KubeconfigContent): string {
   const name = scalar(content.name);
+  const { server, otherServers = [] } = parseServers(content.server);
   return `apiVersion: v1
 kind: Config
 clusters:
   - name: ${name}
     cluster:
-      server: ${scalar(content.server)}
+      server: ${scalar(server)}
       certificate-authority-data: ${base64(content.certificateAuthority)}
-users:
+${others(otherServers)}users:
   - name: ${name}
     user:
       client-certificate-data: ${base64(content.clientCertificate)}
@@ -35,11 +38,22 @@ current-context: ${name}
 `;
 }
 
+/** What clients of Portolan read; others use the first server alone. */
+function others(servers: readonly string[]): string {
+  if (servers.length === 0) return '';
+  const lines = servers.map((server) => `            - ${scalar(server)}\n`);
+  return `      extensions:
+        - name: portolan.dev/servers
+          extension:
+            servers:
+${lines.join('')}`;
+}
+
 /** Parses the output of formatKubeconfig; undefined for any other text. */
 export function parseKubeconfig(text: string): KubeconfigContent | undefined {
   try {
     const content: KubeconfigContent = {
-      server: plainScalar(fieldOf(text, 'server')),
+      server: [fieldOf(text, 'server'), ...otherServersOf(text)].map(plainScalar).join(','),
       name: plainScalar(fieldOf(text, 'cluster')),
       certificateAuthority: plain(fieldOf(text, 'certificate-authority-data')),
       clientCertificate: plain(fieldOf(text, 'client-certificate-data')),
@@ -53,6 +67,10 @@ export function parseKubeconfig(text: string): KubeconfigContent | undefined {
 
 function fieldOf(text: string, name: string): string {
   return new RegExp(`^ +${name}: (.+)$`, 'm').exec(text)?.[1] ?? '';
+}
+
+function otherServersOf(text: string): string[] {
+  return [...text.matchAll(/^ {12}- (.+)$/gm)].map(([, server = '']) => server);
 }
 
 /** Plain where YAML cannot take it for anything but a string; a JSON string is one in YAML too. */

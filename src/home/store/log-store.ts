@@ -198,8 +198,13 @@ export class LogStore implements Store {
     return { revision: this.#revision, entries: this.#keyspace.frozen() };
   }
 
+  /** Why nothing can be read just now. */
+  readFailure(): Error | undefined {
+    return this.#journal.readRefusal?.();
+  }
+
   writeFailure(): Error | undefined {
-    return this.#health.kind === 'writable' ? this.#journal.readRefusal?.() : this.#health.error;
+    return this.#health.kind === 'writable' ? this.readFailure() : this.#health.error;
   }
 
   close(): Promise<void> {
@@ -427,7 +432,7 @@ export class LogStore implements Store {
 
   #checkReadable(): void {
     this.#checkOpen();
-    const refusal = this.#journal.readRefusal?.();
+    const refusal = this.readFailure();
     if (refusal !== undefined) throw new StoreUnavailableError(`the store cannot be read: ${refusal.message}`);
   }
 

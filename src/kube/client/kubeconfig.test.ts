@@ -201,9 +201,24 @@ test('home: its kubeconfig is written again with another port -> that is where i
   const files: Record<string, string> = { '/a': named('a:6443') };
   const access = await find({ files, kubeconfig: '/a' });
   files['/a'] = named('a:7443');
-  expect([access.server, await access.currentServer?.()]).toEqual(['https://a:6443', 'https://a:7443']);
+  expect([access.server, await access.currentServers?.()]).toEqual(['https://a:6443', ['https://a:7443']]);
   delete files['/a'];
-  expect(await access.currentServer?.()).toBeUndefined();
+  expect(await access.currentServers?.()).toBeUndefined();
+});
+
+test('home: its kubeconfig names further servers -> tried in turn; not a list of URLs -> refused', async () => {
+  const withServers = (servers: string) =>
+    named('a:6443').replace(
+      'server: https://a:6443',
+      `server: https://a:6443\n    extensions: [{name: portolan.dev/servers, extension: {servers: ${servers}}}]`,
+    );
+  const access = await find({ files: { '/a': withServers('[https://b:6443/]') }, kubeconfig: '/a' });
+  expect([access.server, access.otherServers]).toEqual(['https://a:6443', ['https://b:6443']]);
+  expect(await access.currentServers?.()).toEqual(['https://a:6443', 'https://b:6443']);
+  for (const wrong of ['b', '[b]', '[1]'])
+    await expect(find({ files: { '/a': withServers(wrong) }, kubeconfig: '/a' })).rejects.toThrow(
+      /extension portolan.dev\/servers: want servers, a list of URLs/,
+    );
 });
 
 test('home: several files in $KUBECONFIG -> read together, the first to say something is believed, paths beside their file', async () => {

@@ -49,7 +49,11 @@ interface Cluster {
   readonly 'insecure-skip-tls-verify'?: boolean;
   readonly 'tls-server-name'?: string;
   readonly 'proxy-url'?: string;
+  readonly extensions?: readonly (Named & { readonly extension?: unknown })[] | null;
 }
+
+/** Clients that do not know it use `server` alone. */
+export const serversExtension = 'portolan.dev/servers';
 
 interface AuthInfo {
   readonly 'client-certificate'?: string;
@@ -92,11 +96,13 @@ export class NoHome extends KubeconfigError {}
 export async function findHome(options: HomeOptions): Promise<HomeAccess> {
   const sources = await readSources(options);
   // A home that was started anew may have another port, and writes it to its kubeconfig.
-  const currentServer = async () => {
+  const currentServers = async () => {
     const now = await readSources(options);
-    return now.length === 0 ? undefined : (await accessFrom(now, options)).server;
+    if (now.length === 0) return undefined;
+    const { server, otherServers = [] } = await accessFrom(now, options);
+    return [server, ...otherServers];
   };
-  if (sources.length > 0) return { ...(await accessFrom(sources, options)), currentServer };
+  if (sources.length > 0) return { ...(await accessFrom(sources, options)), currentServers };
   const asked = askedPaths(options);
   if (asked.length > 0) throw new KubeconfigError(`kubeconfig ${asked.join(', ')}: no such file`);
   const inCluster = await inClusterAccess(options);
@@ -211,12 +217,23 @@ async function clusterAccess(cluster: Cluster, where: string, read: FileReader):
   if (cluster['proxy-url']) {
     throw new KubeconfigError(`${where}: proxy-url is not supported; reach the server directly or through a tunnel`);
   }
+  const otherServers = otherServersOf(cluster, where);
   return {
     server: cluster.server.replace(/\/+$/, ''),
+    ...(otherServers.length === 0 ? {} : { otherServers }),
     certificateAuthority: await inlineOrFile(cluster, 'certificate-authority', where, read),
     serverName: cluster['tls-server-name'],
     insecureSkipVerify: cluster['insecure-skip-tls-verify'],
   };
+}
+
+function otherServersOf({ extensions }: Cluster, where: string): string[] {
+  const found = extensions?.find(({ name }) => name === serversExtension);
+  if (found === undefined) return [];
+  const { servers } = (found.extension ?? {}) as { servers?: unknown };
+  const isList = Array.isArray(servers) && servers.every((one) => typeof one === 'string' && URL.canParse(one));
+  if (!isList) throw new KubeconfigError(`${where}: extension ${serversExtension}: want servers, a list of URLs`);
+  return servers.map((server: string) => server.replace(/\/+$/, ''));
 }
 
 interface UserContext {

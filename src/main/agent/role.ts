@@ -4,7 +4,7 @@
 // The agents of one cluster share a lease at the broker, not at home: an agent without its home still tells
 // the others that its home is away, and without a broker a leader has nothing to do.
 
-import type { HttpAccess } from '../../base/http.ts';
+import { type HttpAccess, parseServers } from '../../base/http.ts';
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { World } from '../../base/world.ts';
@@ -218,7 +218,7 @@ function keyOf({ clusterset, clusterId, namespace, server, certificateAuthority 
 function accessOf(membership: MembershipRecord, current: () => MembershipRecord): HttpAccess {
   const { server, certificateAuthority } = membership;
   return {
-    server,
+    ...parseServers(server),
     ...(certificateAuthority === '' ? {} : { certificateAuthority }),
     bearerToken: async () => current().token,
   };

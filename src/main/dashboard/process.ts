@@ -49,12 +49,12 @@ async function findHomes(flags: HomesFlags, { host, world }: ClusterSetDeps): Pr
   );
   const counts = new Map<string, number>();
   return accesses.map(({ home, access }) => {
-    const { server, certificateAuthority, serverName, insecureSkipVerify, contextName } = access;
+    const { server, otherServers, certificateAuthority, serverName, insecureSkipVerify, contextName } = access;
     const base = nameOf(contextName, home.kubeconfig);
     const count = (counts.get(base) ?? 0) + 1;
     counts.set(base, count);
     const name = count === 1 ? base : `${base}-${count}`;
-    return { name, access: { server, certificateAuthority, serverName, insecureSkipVerify } };
+    return { name, access: { server, otherServers, certificateAuthority, serverName, insecureSkipVerify } };
   });
 }
 

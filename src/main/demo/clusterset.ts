@@ -1,6 +1,7 @@
 // The demo's broker and clusters: each a home of its own, joined the way a person would join them, with an agent whose way
 // to the broker can be cut. One authority, made anew with every demo, signs the certificates of their stub-zone endpoints.
 
+import { parseServers } from '../../base/http.ts';
 import type { Log } from '../../base/log.ts';
 import type { Parts } from '../../base/parts.ts';
 import { type AdminEndpoint, startAdminEndpoint } from '../../base/real/admin-endpoint.ts';
@@ -117,7 +118,7 @@ export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: 
   const membership = await requireMembership(client);
   const brokerLink = cutTransport(() =>
     deps.world.network.http({
-      server: membership.server,
+      ...parseServers(membership.server),
       certificateAuthority: membership.certificateAuthority,
       bearerToken: async () => membership.token,
     }),

@@ -9,7 +9,7 @@ import { etcdOptionsOf } from './etcd-options.ts';
 const directory = mkdtempSync(join(tmpdir(), 'portolan-etcd-options-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 const read = (flags: Partial<HomeEtcdFlags>) =>
-  etcdOptionsOf(createRealHost(), { etcdPrefix: '/portolan/home/', ...flags });
+  etcdOptionsOf(createRealHost(), { etcdPrefix: '/portolan/home/', replica: [], ...flags });
 const keysFile = (content: string) => {
   const path = join(directory, 'keys');
   writeFileSync(path, content, { mode: 0o600 });

@@ -1,9 +1,11 @@
 // From the flags of a home to its etcd.
 
 import type { Host } from '../../base/host.ts';
+import type { HostPort } from '../../base/net/host-port.ts';
 import { usageError } from '../../cli/exit-codes.ts';
 import { fileOf } from '../../cli/roles/dns-server-flags.ts';
 import { etcdOf, type HomeEtcdFlags } from '../../cli/roles/etcd-flags.ts';
+import { parseListen } from '../../cli/roles/options.ts';
 import { Seal } from '../../home/store/etcd/seal.ts';
 import type { EtcdOptions } from './etcd-store.ts';
 
@@ -31,6 +33,12 @@ export async function etcdOptionsOf(host: Host, flags: HomeEtcdFlags): Promise<E
     compacts: flags.etcdCompact !== false,
     acceptsRestored: flags.etcdAcceptRestored === true,
   };
+}
+
+export function replicasOf({ etcd, replica }: HomeEtcdFlags): HostPort[] {
+  if (etcd === undefined && replica.length > 0)
+    throw usageError('--replica: the processes of a home share an etcd; give it with --etcd');
+  return replica.map((text) => parseListen(text, '--replica'));
 }
 
 function checkKeys(text: string): void {

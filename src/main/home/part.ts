@@ -4,16 +4,16 @@
 import { existsSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { basename, resolve } from 'node:path';
-import type { HttpTransport } from '../../base/http.ts';
+import { formatServers, type HttpTransport } from '../../base/http.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
-import { formatHostPort } from '../../base/net/host-port.ts';
+import { formatHostPort, type HostPort } from '../../base/net/host-port.ts';
 import { formatIp, type IpRange, parseIp, parseRange } from '../../base/net/ip.ts';
 import { Parts } from '../../base/parts.ts';
 import { createRealProber } from '../../base/real/prober.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { Turns } from '../../base/turns.ts';
-import type { World } from '../../base/world.ts';
+import type { Timer, World } from '../../base/world.ts';
 import { runEndpointsController } from '../../endpoints/controller.ts';
 import { runRegistrationController } from '../../endpoints/registration-controller.ts';
 import { runAuthorityWatch } from '../../federation/authority-watch.ts';
@@ -61,6 +61,8 @@ export interface HomeOptions {
   readonly snapshots?: string | undefined;
   /** The secret that scheduled snapshots are encrypted with. */
   readonly snapshotKey?: string | undefined;
+  /** Where other processes of this home are reached, which take over from this one. */
+  readonly replicas?: readonly HostPort[] | undefined;
   /** Where the objects are, if not in the folder. */
   readonly etcd?: EtcdOptions | undefined;
   /** The store cannot be used any more: another process has taken over, or etcd is not what it was. */
@@ -94,7 +96,9 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   const metrics = createPartMetrics('home');
   const { store, keepKeys } = await openStore(options, { metrics, parts });
   const advertised = options.advertise === undefined ? [] : [options.advertise.host];
-  const extra = [...advertised, ...apiNames, apiClusterIp(options), ...(options.extraHosts ?? [])];
+  const { replicas = [] } = options;
+  const ofReplicas = replicas.map(({ host }) => host);
+  const extra = [...advertised, ...ofReplicas, ...apiNames, apiClusterIp(options), ...(options.extraHosts ?? [])];
   const hosts = servingHosts({ host: listen.host, hostname: hostname(), extra });
   const names = { name: options.name, defaultName: homeNameOf(directory) };
   const pki = await openPki({ world, directory, hosts, ...names, log, authorityLookMs: 3_000 });
@@ -132,9 +136,11 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   await ensureBootstrap({ handle: (request) => api.handle({ ...request, clientCertificate: self }) });
   const edge = await serve({ api, pki, listen, world, log, metrics, audit });
   parts.add('edge', () => edge.close());
+  if (options.etcd !== undefined) parts.add('end of stale watches', endStaleWatches(world, store, edge));
   await api.announce({ ...ownAddress(edge, options), clusterIp: apiClusterIp(options) });
   const server = addressOf(edge, options);
-  const kubeconfig = await pki.adminKubeconfig({ server });
+  const otherServers = replicas.map(({ host, port }) => `https://${formatHostPort(host, port)}`);
+  const kubeconfig = await pki.adminKubeconfig({ server: formatServers({ server, otherServers }) });
   await snapshots.start();
   parts.add('snapshots', () => snapshots.stop());
   const transport = localTransport(api);
@@ -187,6 +193,22 @@ async function openInEtcd(
   } finally {
     await forwarder?.close();
   }
+}
+
+const staleLookMs = 500;
+
+/** While nobody knows whether another process has taken over, an open watch could show less than there is. */
+function endStaleWatches({ timers }: World, store: LogStore, edge: ApiServer): () => Promise<void> {
+  let wasStale = false;
+  let timer: Timer;
+  const look = () => {
+    const isStale = store.readFailure() !== undefined;
+    if (isStale && !wasStale) edge.endWatches();
+    wasStale = isStale;
+    timer = timers.after(staleLookMs, look);
+  };
+  look();
+  return async () => timer.cancel();
 }
 
 function createSnapshots(

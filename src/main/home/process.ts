@@ -16,7 +16,7 @@ import { ticketAccount } from '../../kube/objects/admin-ticket.ts';
 import { serviceAccountType } from '../../kube/objects/rbac.ts';
 import { processLog, untilStopped } from '../process.ts';
 import { readSnapshotKey } from '../snapshot/key-file.ts';
-import { etcdOptionsOf } from './etcd-options.ts';
+import { etcdOptionsOf, replicasOf } from './etcd-options.ts';
 import { type Home, startHome } from './part.ts';
 
 export async function runApi(flags: ApiFlags): Promise<void> {
@@ -45,6 +45,7 @@ export async function runApi(flags: ApiFlags): Promise<void> {
     partRanges,
     snapshots: flags.snapshots,
     snapshotKey: await readSnapshotKey(createRealHost(), flags.snapshotKeyFile, '--snapshot-key-file'),
+    replicas: replicasOf(flags),
     etcd: await etcdOptionsOf(createRealHost(), flags),
     // What is in memory may be old: nothing more is answered from it. Whoever restarts the process makes it wait its turn.
     onStoreLost: (error) => {

@@ -11,7 +11,7 @@ import type { PeeringFlags } from '../../cli/roles/peering.ts';
 import { createClient } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
 import type { PeerVersion } from '../../peering/kinds/peer.ts';
-import { ownAddresses, ownZones, serverHost } from '../ground/own-names.ts';
+import { ownAddresses, ownZones, serverHosts } from '../ground/own-names.ts';
 import { processLog, untilStopped, withParts } from '../process.ts';
 import { startPeeringAdmin } from './admin.ts';
 import { startPeeringRole } from './part.ts';
@@ -39,7 +39,7 @@ export async function runPeering(flags: PeeringFlags): Promise<void> {
       own: {
         zones: [...ownZones, ...flags.zone],
         ranges: [...flags.ownRange, ...(flags.addressRange ?? [])],
-        hosts: [serverHost(access.server), ...ownAddresses()],
+        hosts: [...serverHosts(access), ...ownAddresses()],
       },
       versions: parseVersions(flags.versions),
       addressRanges: flags.addressRange,

@@ -23,6 +23,7 @@ import { namespaceType } from '../../kube/objects/namespace.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { startAgentPart } from '../agent/part.ts';
 import { ownAddresses, ownZones } from '../ground/own-names.ts';
+import { etcdOptionsOf, replicasOf } from '../home/etcd-options.ts';
 import { type Home, homeNameOf, startHome } from '../home/part.ts';
 import { processLog, untilStopped, withParts } from '../process.ts';
 import { readSnapshotKey } from '../snapshot/key-file.ts';
@@ -77,6 +78,9 @@ async function startAll(hands: Hands, config: UpConfig, flags: UpFlags): Promise
     ...{ world, log, directory, listen, name: flags.name ?? config.token?.clusterId },
     snapshots: flags.snapshots,
     snapshotKey: await readSnapshotKey(host, flags.snapshotKeyFile, '--snapshot-key-file'),
+    replicas: replicasOf(flags),
+    etcd: await etcdOptionsOf(host, flags),
+    onStoreLost: hands.fail,
     ...(isReachable && config.advertise !== undefined ? { advertise: config.advertise } : {}),
   });
   parts.add('home', () => home.stop());

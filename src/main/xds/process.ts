@@ -11,7 +11,7 @@ import { requireClusterId } from '../../clusterset/explain/cluster-id.ts';
 import { loadPlugins } from '../../external/plugins/edge/load.ts';
 import { createClient } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
-import { ownAddresses, serverHost } from '../ground/own-names.ts';
+import { ownAddresses, serverHosts } from '../ground/own-names.ts';
 import { processLog, untilStopped, whenHomeAnswers, withParts } from '../process.ts';
 import { startXdsAdmin } from './admin.ts';
 import { startXdsRole } from './part.ts';
@@ -42,7 +42,7 @@ export async function runXds(flags: XdsFlags): Promise<void> {
       sidecarAccounts,
       lookUp: createSystemLookUp(),
       probeGateway: probeMutualTls,
-      own: { ranges: flags.ownRange, hosts: [serverHost(access.server), ...ownAddresses()] },
+      own: { ranges: flags.ownRange, hosts: [...serverHosts(access), ...ownAddresses()] },
       plugins: await loadPlugins(flags.plugin),
       ports: {
         virtual: Number(flags.virtualPort),

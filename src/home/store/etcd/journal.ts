@@ -109,7 +109,11 @@ export class EtcdJournal implements Journal {
     const { client, layout, seal } = this.#options;
     const key = layout.aside(name);
     const found = (await client.range({ key })).entries[0];
-    return found && decodeValue(key, found.value, seal);
+    if (found === undefined) return undefined;
+    const value = decodeValue(key, found.value, seal);
+    // As with rows: the key that it was encrypted with may go.
+    if (!isCurrentForm(found.value, seal)) await this.writeAside(name, value);
+    return value;
   }
 
   async writeAside(name: string, value: Uint8Array): Promise<void> {
