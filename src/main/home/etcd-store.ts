@@ -39,6 +39,7 @@ export interface EtcdHomeOptions {
   readonly historyMs?: number | undefined;
   readonly metrics?: Metrics;
   readonly onWaiting?: (holder: string) => void;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface EtcdHome {
@@ -55,7 +56,7 @@ const noteEveryMs = 30_000;
 export async function openEtcdHome(options: EtcdHomeOptions): Promise<EtcdHome> {
   const { world, log, metrics, historyMs, etcd } = options;
   const seal = sealOf(options);
-  const { client, lock, layout } = await lockEtcd(options, options.onWaiting);
+  const { client, lock, layout } = await lockEtcd(options);
   const { store, journal } = await openEtcdStore({
     ...{ world, log, client, lock, layout, seal },
     ...(metrics === undefined ? {} : { metrics }),
@@ -85,13 +86,13 @@ export function sealOf({ etcd, world }: Pick<EtcdHomeOptions, 'etcd' | 'world'>)
 }
 
 export async function lockEtcd(
-  { world, log, etcd, address }: Pick<EtcdHomeOptions, 'world' | 'log' | 'etcd' | 'address'>,
-  onWaiting?: (holder: string) => void,
+  options: Pick<EtcdHomeOptions, 'world' | 'log' | 'etcd' | 'address' | 'onWaiting' | 'signal'>,
 ) {
+  const { etcd, ...waiting } = options;
   const client = new EtcdClient({ endpoints: etcd.endpoints.map(etcdEndpoint), credentials: etcd.credentials });
   const layout = new Layout(etcd.prefix);
   try {
-    const lock = await EtcdLock.acquire({ client, world, log, key: layout.lock, address, onWaiting });
+    const lock = await EtcdLock.acquire({ ...waiting, client, key: layout.lock });
     return { client, lock, layout };
   } catch (error) {
     client.close();

@@ -65,6 +65,8 @@ export interface HomeOptions {
   readonly replicas?: readonly HostPort[] | undefined;
   /** Where the objects are, if not in the folder. */
   readonly etcd?: EtcdOptions | undefined;
+  /** Gives up waiting for another process to end. */
+  readonly signal?: AbortSignal | undefined;
   /** The store cannot be used any more: another process has taken over, or etcd is not what it was. */
   readonly onStoreLost?: ((error: Error) => void) | undefined;
 }
@@ -175,7 +177,7 @@ async function openInEtcd(
   options: HomeOptions & { readonly etcd: EtcdOptions },
   { metrics, parts }: { readonly metrics: Metrics; readonly parts: Parts },
 ): Promise<HomeStore> {
-  const { world, log, directory, historyMs, etcd, listen, advertise } = options;
+  const { world, log, directory, historyMs, etcd, listen, advertise, signal } = options;
   if (existsSync(`${directory}/store/facts.db`) && movedFrom(directory) === undefined)
     throw new Error(`${directory}/store holds a home already; bring it to etcd with portolan api migrate --to etcd`);
   let forwarder: Forwarder | undefined;
@@ -186,7 +188,7 @@ async function openInEtcd(
   };
   const address = formatHostPort(advertise?.host ?? listen.host, advertise?.port || listen.port);
   try {
-    const home = await openEtcdHome({ world, log, directory, etcd, historyMs, metrics, address, onWaiting });
+    const home = await openEtcdHome({ world, log, directory, etcd, historyMs, metrics, address, onWaiting, signal });
     parts.add('store', () => home.close());
     home.store.onBroken = (error) => options.onStoreLost?.(error);
     return home;

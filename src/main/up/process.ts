@@ -42,6 +42,8 @@ interface Hands {
   readonly say: (part: string, text: string) => void;
   /** Ends the process with this error. */
   readonly fail: (error: unknown) => void;
+  /** Aborted when the process was asked to stop. */
+  readonly signal: AbortSignal;
 }
 
 const anyPort = { host: '127.0.0.1', port: 0 };
@@ -56,12 +58,20 @@ export async function runUp(flags: UpFlags): Promise<void> {
   const say = (part: string, text: string) => process.stdout.write(`${part.padEnd(8)} ${text}\n`);
   await withParts(log, async (parts) => {
     const failed = Promise.withResolvers<never>();
-    const stopped = untilStopped(log, () => parts.stop());
-    const hands = { world, log, host, parts, directory, say, fail: failed.reject };
+    const ending = new AbortController();
+    const stopped = untilStopped(log, () => {
+      ending.abort();
+      return parts.stop();
+    });
+    const hands = { world, log, host, parts, directory, say, fail: failed.reject, signal: ending.signal };
     const started = startAll(hands, config, flags).then((home) =>
       process.stdout.write(upScreen(home.server, home.kubeconfig)),
     );
-    await Promise.race([stopped, failed.promise, started.then(() => stopped)]);
+    const ended = started.then(
+      () => stopped,
+      (error) => (ending.signal.aborted ? stopped : Promise.reject(error)),
+    );
+    await Promise.race([stopped, failed.promise, ended]);
     // A part that was just starting when the signal came.
     started.then(
       () => parts.stop(),
@@ -80,7 +90,7 @@ async function startAll(hands: Hands, config: UpConfig, flags: UpFlags): Promise
     snapshotKey: await readSnapshotKey(host, flags.snapshotKeyFile, '--snapshot-key-file'),
     replicas: replicasOf(flags),
     etcd: await etcdOptionsOf(host, flags),
-    onStoreLost: hands.fail,
+    ...{ onStoreLost: hands.fail, signal: hands.signal },
     ...(isReachable && config.advertise !== undefined ? { advertise: config.advertise } : {}),
   });
   parts.add('home', () => home.stop());
