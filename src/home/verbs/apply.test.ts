@@ -590,6 +590,17 @@ describe('apply: refused', () => {
     const { status, body } = await cm.api.send(`PATCH ${cm.path}/x?fieldManager=a`, text, applyHeaders);
     expect([status, body.data]).toEqual([201, { x: '1' }]);
   });
+
+  test('braces with what YAML allows and JSON does not -> applied; what neither allows -> 400', async () => {
+    const cm = await maps();
+    const send = (text: string) => cm.api.send(`PATCH ${cm.path}/x?fieldManager=a`, text, applyHeaders);
+    const { status, body } = await send(
+      '{\n\t"apiVersion": "v1", "kind": "ConfigMap",\n\t"data": {\n\t\t"x": "1",\n\t},\n}',
+    );
+    expect([status, body.data]).toEqual([201, { x: '1' }]);
+    const wrong = await send('{"apiVersion": "v1", "kind": ]');
+    expect([wrong.status, wrong.body.message]).toEqual([400, expect.stringContaining('not valid YAML')]);
+  });
 });
 
 describe('apply: objects that were created plainly by a writer that names itself', () => {

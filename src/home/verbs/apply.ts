@@ -222,11 +222,17 @@ function pick(from: JsonObject, names: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
 }
 
-/** Clients that speak JSON send it under the name of YAML. */
+/** Clients that speak JSON send it under the name of YAML, which allows what JSON does not, such as a comma before a bracket. */
 function decodeApplied(engine: Engine, call: Call): DecodedBody {
   const body = readBytes(engine, call);
   const start = body.find((byte) => byte > 0x20);
-  return start === 0x7b ? decodeJson(body, engine.limits.valuesMax) : decodeYaml(body);
+  if (start !== 0x7b) return decodeYaml(body);
+  try {
+    return decodeJson(body, engine.limits.valuesMax);
+  } catch (error) {
+    if (!(error instanceof StatusError && error.cause instanceof SyntaxError)) throw error;
+    return decodeYaml(body);
+  }
 }
 
 function checkFields({ served, namespace, name }: Call, configuration: AnyObject): void {

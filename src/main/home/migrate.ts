@@ -46,7 +46,12 @@ async function intoEtcd(options: EtcdHomeOptions): Promise<number> {
   try {
     const keys = await copyPki(options);
     const seal = sealOf(options);
-    const journal = await EtcdJournal.open({ ...(await lockEtcd({ ...options, onWaiting: refuseWaiting })), world, log, seal });
+    const journal = await EtcdJournal.open({
+      ...(await lockEtcd({ ...options, onWaiting: refuseWaiting })),
+      world,
+      log,
+      seal,
+    });
     try {
       const { id, movedTo } = journal.tip;
       if (id !== '' && movedTo === undefined)
