@@ -49,8 +49,8 @@ async function measureOne(name: string, broker: LosingBroker, options: BrokerFau
       { name: `${name}: from the kill until a process serves`, value: apiMs, unit: 'ms' },
     ];
   } finally {
-    await running.stop();
     await broker.stop();
+    await running.stop();
   }
 }
 

@@ -1,6 +1,7 @@
 // A clusterset of processes, as it runs: `portolan api` for the broker and for every home, `portolan agent` for every
 // cluster with its own account in its home and its own at the broker, all over TLS. Only the watching side is in here.
 
+import { rmSync } from 'node:fs';
 import { createRealHost } from '../../src/base/real/host.ts';
 import { brokerInit } from '../../src/cli/clusterset/broker-init.ts';
 import { brokerToken } from '../../src/cli/clusterset/broker-token.ts';
@@ -56,6 +57,7 @@ export async function startProcesses(count: number, startBroker?: StartBroker): 
   const stop = async () => {
     await tools.stop();
     await Promise.all(processes.map((process) => process.stop('SIGKILL')));
+    rmSync(directory, { recursive: true, force: true });
   };
   return { broker, clusters, stop };
 }
