@@ -5,6 +5,7 @@ import { silentLog } from '../../src/base/log.ts';
 import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { serviceImportPolicyType } from '../../src/clusterset/kinds/service-import-policy.ts';
 import { derivedFor, derivedServiceName } from '../../src/clusterset/rules/derived-service.ts';
 import type { Client } from '../../src/kube/client/client.ts';
 import { keepPartLease } from '../../src/kube/controller/part-lease.ts';
@@ -66,6 +67,30 @@ describe('derived services', () => {
     const before = set.home('west').revision;
     await set.time.advance(60_000);
     expect(set.home('west').revision).toBe(before);
+  });
+
+  test('derived services: a policy and localities -> slices behind it have only what the rule picks, before and after it', async () => {
+    const { set, west } = await start({ set: { clusterSetIP: 'derived' } });
+    await exportService(west, key, { endpoints: ['10.2.0.1'], spec: { sessionAffinity: 'ClientIP' } });
+    await set.time.advance(4_000);
+    const { name } = (await derivedIn(west))!.metadata;
+    expect((await slicesBehind(west, name)).sort()).toEqual(['10.1.0.1', '10.2.0.1']);
+    const spec = { clusters: [{ clusters: ['east'] }] };
+    const policy = {
+      apiVersion: 'portolan.dev/v1alpha1',
+      kind: 'ServiceImportPolicy',
+      metadata: { name: 'first' },
+      spec,
+    };
+    await west.create(serviceImportPolicyType, policy);
+    await set.time.advance(4_000);
+    expect(await slicesBehind(west, name)).toEqual(['10.1.0.1']);
+    const before = set.home('west').revision;
+    await set.time.advance(60_000);
+    expect(set.home('west').revision).toBe(before);
+    await west.delete(serviceImportPolicyType, { name: 'first' });
+    await set.time.advance(4_000);
+    expect((await slicesBehind(west, name)).sort()).toEqual(['10.1.0.1', '10.2.0.1']);
   });
 
   test('derived services: lost while the address is free -> made again with the same one; nobody exports -> both gone', async () => {

@@ -98,14 +98,23 @@ export function attachCatalog(options: AttachOptions): Attachment {
   const opened = new Set<ZoneSource>();
   const ready = new Set<ZoneSource>();
   const waiters: (() => void)[] = [];
+  /** The home has answered that it has none, or none for us: names of imports go on waiting, others do not. */
+  let areImportsUnreadable = false;
   let isStopped = false;
+
+  /** A name of the cluster may lead to an import: names of services wait for imports too, unless there are none to read. */
+  function isInFor(zone: ZoneSource, source: Source): boolean {
+    if (source.zones.includes(zone)) return synced.has(source);
+    return source.type !== serviceImportType || synced.has(source) || areImportsUnreadable;
+  }
+
+  function openWhatIsIn(): void {
+    for (const zone of wanted) if (sources.every((source) => isInFor(zone, source))) void open(zone);
+  }
 
   function onListed(source: Source): void {
     synced.add(source);
-    for (const zone of source.zones) {
-      if (wanted.includes(zone) && sources.every((other) => !other.zones.includes(zone) || synced.has(other)))
-        void open(zone);
-    }
+    openWhatIsIn();
   }
 
   /** Makes the zone's names, letting queries through in between, and has it answered from then on. */
@@ -150,7 +159,12 @@ export function attachCatalog(options: AttachOptions): Attachment {
       ...(source.type === endpointSliceType ? { ...importedOnly, decodeList: createSliceListReader() } : {}),
       ...(source.type === serviceImportType ? { decodeList: createImportListReader() } : {}),
       sink: new ForwardingSink(source, () => onListed(source)),
-      onState: () => onState(source, reflector),
+      onState: () => {
+        onState(source, reflector);
+        if (source.type !== serviceImportType || areImportsUnreadable || !areUnreadable(reflector.status())) return;
+        areImportsUnreadable = true;
+        openWhatIsIn();
+      },
     });
     return reflector;
   });

@@ -11,6 +11,7 @@ import { seenFrom } from '../clusterset/rules/choice/locality.ts';
 import { type SetLocality, unknownLocality } from '../clusterset/rules/locality.ts';
 import { oneNetwork, type SetNetworks } from '../clusterset/rules/networks/networks.ts';
 import { readImportableSinceMs } from '../clusterset/rules/propagation.ts';
+import { readRouting, routingAnnotation } from '../clusterset/rules/routing/routing.ts';
 import { ClaimedAddresses, importOfClaim } from './claims/claimed-addresses.ts';
 import { FactBook, type Side, splitKey } from './facts/fact-book.ts';
 import type { ImportLike, NamedSlice, OwnerFacts } from './facts/facts.ts';
@@ -20,6 +21,7 @@ import { namesOfImport } from './names/clusterset-names.ts';
 import { NameTable } from './names/name-table.ts';
 import { type OwnerInput, OwnerNames } from './names/owner-names.ts';
 import type { Sets } from './names/port-names.ts';
+import { isTransparentOwner, transparentNames } from './names/transparent-names.ts';
 import { fixedNames, makeZone, type Zone, type ZoneSource } from './names/zones.ts';
 import type { ClusterPlace } from './packed/places.ts';
 
@@ -322,7 +324,10 @@ export class Catalog {
     for (const _ of this.fill('imports'));
     this.flush();
     const imports = [...this.facts.ownerKeys('i')];
-    for (const key of imports) this.#dirty.set(key, { before: this.#presentNames(key), sinceMs: this.#nowMs() });
+    const transparent =
+      this.#stage.s === 'reading' ? [] : imports.map((key) => key.slice(2)).filter((key) => this.isTransparent(key));
+    for (const key of [...imports, ...transparent.map((each) => `s/${each}`)])
+      this.#dirty.set(key, { before: this.#presentNames(key), sinceMs: this.#nowMs() });
     change();
     this.flush();
   }
@@ -353,9 +358,8 @@ export class Catalog {
     return this.#namesFrom(this.factsOf(ownerKey), ownerKey);
   }
 
-  factsOf(ownerKey: string): FactsOfOwner {
+  factsOf(ownerKey: string, name = this.#nameOf(ownerKey)): FactsOfOwner {
     const owner = this.facts.ownerOf(ownerKey);
-    const name = this.#nameOf(ownerKey);
     return new FactsOfOwner(
       { owner, name, ordinalOf: this.#ordinalOf },
       {
@@ -366,15 +370,24 @@ export class Catalog {
   }
 
   #namesFrom(facts: FactsOfOwner, ownerKey: string, { isExplained = false } = {}): OwnerNames {
-    return this.#zoneOf(ownerKey) === this.clusterZone
-      ? namesOfService(facts, { ignoresEmpty: this.#options.ignoresEmptyServices ?? false })
-      : namesOfImport(facts, {
-          hasClusterNames: this.#hasClusterNames,
-          ...this.#seen,
-          networks: this.#networks,
-          addressProblem: (ip) => this.#addressProblem(ip, ownerKey.slice(2)),
-          isExplained,
-        });
+    const key = ownerKey.slice(2);
+    const ofImport = (owner: OwnerInput, hasClusterNames: boolean) =>
+      namesOfImport(owner, {
+        hasClusterNames,
+        ...this.#seen,
+        networks: this.#networks,
+        addressProblem: (ip) => this.#addressProblem(ip, key),
+        isExplained,
+      });
+    if (this.#zoneOf(ownerKey) !== this.clusterZone) return ofImport(facts, this.#hasClusterNames);
+    const own = namesOfService(facts, { ignoresEmpty: this.#options.ignoresEmptyServices ?? false });
+    if (!this.isTransparent(key)) return own;
+    return transparentNames(own, ofImport(this.factsOf(`i/${key}`, facts.name), false), facts.name);
+  }
+
+  /** Whether the own name of a service leads to the import of that name. */
+  isTransparent(key: string): boolean {
+    return isTransparentOwner(this.facts.ownerOf(`i/${key}`));
   }
 
   /** Also gives back the memory that reading it all left. */
@@ -425,10 +438,18 @@ export class Catalog {
   #touch(ownerKey: string, incoming: ImportLike | undefined): void {
     const side = ownerKey[0] as Side;
     if (this.#stage[side] === 'reading') return;
+    if (side === 'i' && this.#isOrWillBeTransparent(ownerKey, incoming))
+      this.#touch(`s/${ownerKey.slice(2)}`, undefined);
     const isNewImport = incoming !== undefined && this.#stage.i === 'read' && !this.facts.ownerOf(ownerKey).isPresent;
     if (!this.#dirty.has(ownerKey)) this.#rememberNames(ownerKey, side);
     if (isNewImport)
       this.#dirty.get(ownerKey)!.importableSinceMs = readImportableSinceMs(incoming.metadata.annotations);
+  }
+
+  #isOrWillBeTransparent(ownerKey: string, incoming: ImportLike | undefined): boolean {
+    const text = incoming?.metadata.annotations?.[routingAnnotation];
+    const willBe = typeof text === 'string' && readRouting(text).isTransparent === true;
+    return willBe || this.isTransparent(ownerKey.slice(2));
   }
 
   #rememberNames(ownerKey: string, side: Side): void {

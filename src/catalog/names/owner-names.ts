@@ -94,6 +94,14 @@ export class OwnerNames {
     else if (!targets.includes(target)) targets.push(target);
   }
 
+  /** Those of another object whose targets exist here too. */
+  takePointers({ pointers }: OwnerNames): void {
+    for (const [reverse, targets] of pointers) {
+      const kept = targets.filter((target) => this.sets.has(target));
+      if (kept.length > 0) (this.#pointers ??= new Map()).set(reverse, kept);
+    }
+  }
+
   #isAllowed(name: string): boolean {
     if (isName(name)) return true;
     this.leftOut.push({ what: name, why: 'no valid domain name: a label over 63 or a name over 255 bytes' });

@@ -6,6 +6,7 @@ import type { WorkResult } from '../../base/queue.ts';
 import type { Informer } from '../../kube/controller/informer.ts';
 import { type ControllerSource, runController } from '../../kube/controller/loop.ts';
 import { type KubernetesObject, keyOf } from '../../kube/objects/object.ts';
+import type { Service } from '../../kube/objects/service.ts';
 import { createExportController } from '../controllers/export.ts';
 import { createConditionsController } from '../controllers/export-conditions.ts';
 import { createIdentityController } from '../controllers/identity.ts';
@@ -125,6 +126,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
       { informer: copies.imports, keysOf: rivalKeys },
       keyed(copies.slices, importKey),
       keyed(copies.services, derivedFor),
+      keyed(copies.services, transparentName),
       namespaces((name) => new Set([...memberServices.inNamespace(name), ...routes.names.wantingIn(name)])),
       { informer: withoutWaiting(importPolicies), keysOf: policyKeys },
       { informer: withoutWaiting(trafficShifts), keysOf: shiftKeys },
@@ -196,6 +198,12 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
     const [by, before] = [next, previous].map((object) => object?.metadata.annotations?.[routedByAnnotation]);
     if (by !== before) return importPolicies.keys();
     return by === undefined ? [] : [by];
+  }
+
+  /** Whether the cluster has a Service of its own decides what its name may lead to. */
+  function transparentName(service: Service): string | undefined {
+    const key = keyOf(service);
+    return routes.transparent.isWished(key) ? key : undefined;
   }
 
   /** While an import moves, the service has two: the one that comes lets the other go. */

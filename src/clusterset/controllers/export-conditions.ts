@@ -6,6 +6,7 @@ import { isNotFound } from '../../kube/objects/api-error.ts';
 import { conditionOf, formatTime, withConditions } from '../../kube/objects/conditions.ts';
 import type { Condition } from '../../kube/objects/object.ts';
 import type { AgentContext } from '../copies/context.ts';
+import { ownService } from '../copies/home-copies.ts';
 import type { Publications } from '../copies/publications.ts';
 import { countedRecords } from '../copies/standings.ts';
 import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
@@ -37,7 +38,7 @@ export function createConditionsController({ context, publications, turns }: Con
     const merge = await mergeOf(key);
     const wanted = exportConditions({
       cluster: membership.clusterId,
-      validity: judgeService(copies.services.get(key), key),
+      validity: judgeService(ownService(copies, key), key),
       publication: published,
       brokerAwaySince: formatted(context.brokerAwaySinceMs()),
       merge: merge?.clusters.concat(merge.excluded).includes(membership.clusterId) ? merge : undefined,

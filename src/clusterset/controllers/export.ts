@@ -12,7 +12,7 @@ import { conditionOf } from '../../kube/objects/conditions.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import type { AgentContext } from '../copies/context.ts';
-import { importOf, slicesByService } from '../copies/home-copies.ts';
+import { importOf, ownService, slicesByService } from '../copies/home-copies.ts';
 import type { Publications } from '../copies/publications.ts';
 import { endpointShardType } from '../kinds/endpoint-shard.ts';
 import type { ServiceExport } from '../kinds/service-export.ts';
@@ -63,7 +63,7 @@ export function createExportController({ context, publications, turns }: ExportC
       return undefined;
     }
     const serviceExport = exportOf(key);
-    const service = copies.services.get(key);
+    const service = ownService(copies, key);
     if (serviceExport === undefined || service === undefined || judgeService(service, key).kind === 'invalid') {
       await withdraw(key, self);
       publications.set(

@@ -28,12 +28,14 @@ import { importableSinceAnnotations, readImportableSinceMs } from '../rules/prop
 import { importedFromAnnotation } from '../rules/routing/import-as.ts';
 import { writeConflict } from './address-conflicts.ts';
 import { bringSlice } from './bring-slice.ts';
+import { bringStandIn, carriedSlices, picksAll } from './carried.ts';
 import { dropDerived, holdDerived } from './derived-service.ts';
 import { type HeldAddresses, holdAddresses, importOwner, nothingHeld } from './import-addresses.ts';
 import { writeImportStatus } from './import-status.ts';
 import type { ExportedService } from './policies/import-names.ts';
 import type { Routes } from './policies/routes.ts';
 import { observePropagation } from './propagation.ts';
+import { dropStandIn } from './stand-in-service.ts';
 
 export interface ImportController {
   reconcile(key: string): Promise<WorkResult | undefined>;
@@ -76,8 +78,11 @@ export function createImportController(context: AgentContext, allocator: Allocat
   async function remove(key: string, present: ServiceImport | undefined): Promise<void> {
     if (present !== undefined && isOurImport(present)) await deleteIfPresent(home, serviceImportType, present.metadata);
     for (const slice of ourSlices(key)) await deleteIfPresent(home, endpointSliceType, slice.metadata);
-    await dropDerived(context, parseServiceKey(key));
-    await allocator.release(importOwner(parseServiceKey(key)));
+    const local = parseServiceKey(key);
+    await dropDerived(context, local);
+    await dropStandIn(context, local);
+    routes.transparent.forget(key);
+    await allocator.release(importOwner(local));
   }
 
   async function bring(key: string, exported: Facts): Promise<WorkResult | undefined> {
@@ -103,6 +108,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
     );
     await allocator.release(importOwner(local), held.ips);
     if (source !== 'derived' || !isReachable) await dropDerived(context, local);
+    await bringStandIn(context, { written, local }, merge);
     await bringSlices(key, { ...facts, isDerived }, written);
     propagation.imported(service, facts.records, facts.present);
     await writeImportStatus(context, written, { merge: facts.merge, records: facts.records, held, source });
@@ -162,11 +168,20 @@ export function createImportController(context: AgentContext, allocator: Allocat
 
   async function bringSlices(key: string, facts: Facts, owner: ServiceImport): Promise<void> {
     const present = new Map(ourSlices(key).map((slice) => [slice.metadata.name, slice]));
-    const slices = wantedSlices(facts, owner);
+    const imported = wantedSlices(facts, owner);
+    const { local, isDerived = false } = facts;
+    const carried = carriedSlices(
+      context,
+      { local, written: owner, isDerived, present: [...present.values()] },
+      imported,
+    );
+    const slices = [...imported, ...carried];
     const names = new Set(slices.map(({ metadata }) => metadata.name));
     const areFirst = present.size === 0 && slices.length > 0;
     if (areFirst && owner === facts.present) await confirmOwner(home, serviceImportType, owner.metadata);
-    await inParallel(slices, writes, (slice) => writeSlice(present.get(slice.metadata.name), slice));
+    // A data plane has the new ones before it loses others.
+    for (const some of [carried, imported])
+      await inParallel(some, writes, (slice) => writeSlice(present.get(slice.metadata.name), slice));
     const leftovers = present.values().filter(({ metadata }) => !names.has(metadata.name));
     await inParallel(leftovers, writes, (slice) => deleteIfPresent(home, endpointSliceType, slice.metadata));
   }
@@ -179,7 +194,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
 
   function wantedSlices({ local, records, merge, isDerived }: Facts, written: ServiceImport): EndpointSlice[] {
     const owner = ownerReference(written);
-    const derivedService = isDerived ? derivedServiceName(local) : undefined;
+    const derivedService = isDerived && picksAll(context, written) ? derivedServiceName(local) : undefined;
     const families = context.families();
     return records
       .filter(({ shard }) => servesSomething(merge, shard))

@@ -21,10 +21,12 @@ import { type Service, serviceType } from '../../kube/objects/service.ts';
 import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { policyLabel } from '../rules/agent-marks.ts';
+import { carriedForLabel } from '../rules/choice/carried-slices.ts';
 import { legacyOrigin } from '../rules/legacy-import.ts';
 import { formatServiceKey } from '../rules/names.ts';
 import { sourceOfImport } from '../rules/routing/import-as.ts';
 import { routedByAnnotation } from '../rules/routing/routing.ts';
+import { isStandIn } from '../rules/routing/transparent.ts';
 
 export interface HomeCopies {
   readonly namespaces: Informer<Namespace>;
@@ -141,18 +143,27 @@ export function importOf({ imports }: Pick<HomeCopies, 'imports'>, serviceKey: s
   return imports.byIndex(importsBySource, serviceKey)[0];
 }
 
+/** A Service that only stands for a name of the clusterset is nobody's to export. */
+export function ownService({ services }: Pick<HomeCopies, 'services'>, key: string): Service | undefined {
+  const found = services.get(key);
+  return isStandIn(found) ? undefined : found;
+}
+
 export function importKey(slice: EndpointSlice): string | undefined {
   const { labels, namespace } = slice.metadata;
-  const name = labels?.[importedServiceNameLabel];
+  const name = labels?.[importedServiceNameLabel] ?? labels?.[carriedForLabel];
   return name === undefined ? undefined : `${namespace}/${name}`;
 }
 
-// Lists that an API server left out are empty, and which pod or node an endpoint is stays at home.
+// Lists that an API server left out are empty, and which pod or node an endpoint is stays at home. Hints matter where we write them.
 function keepSlice(slice: EndpointSlice): EndpointSlice {
+  const hasOurHints = slice.metadata.labels?.[carriedForLabel] !== undefined;
   return {
     ...slice,
     ports: slice.ports ?? [],
-    endpoints: (slice.endpoints ?? []).map(({ nodeName: _node, targetRef: _target, hints: _hints, ...kept }) => kept),
+    endpoints: (slice.endpoints ?? []).map(({ nodeName: _node, targetRef: _target, hints, ...kept }) =>
+      hasOurHints && hints !== undefined ? { ...kept, hints } : kept,
+    ),
   };
 }
 

@@ -24,6 +24,7 @@ import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
 import { type LeaseMemory, parseLeaseMemory } from '../rules/leases/lease-memory.ts';
 import { legacyOrigin, legacyShardSpec } from '../rules/legacy-import.ts';
 import { formatServiceKey, parseRecordName, parseServiceKey, recordName } from '../rules/names.ts';
+import { isStandIn } from '../rules/routing/transparent.ts';
 import { readSetPolicy, type SetPolicy } from '../rules/set-policy.ts';
 import { type KnownMember, readClusterSet, readHeartbeat, readMembers } from './broker-state.ts';
 import type { ClusterFacts } from './foresee.ts';
@@ -207,7 +208,7 @@ async function readHome(home: Client, keys: readonly string[]): Promise<HomeObje
   for (const key of keys) {
     const { namespace, name } = parseServiceKey(key);
     const service = await getOrUndefined<Service>(home, serviceType, { namespace, name });
-    if (service !== undefined) services.set(key, service);
+    if (service !== undefined && !isStandIn(service)) services.set(key, service);
     const serviceExport = await getOrUndefined<ServiceExport>(home, serviceExportType, { namespace, name });
     if (serviceExport !== undefined) exports.set(key, serviceExport);
     const labelSelector = `${serviceNameLabel}=${name}`;
@@ -223,7 +224,7 @@ async function listHome(home: Client, keys: readonly string[]): Promise<HomeObje
   const isBehindWanted = ({ metadata: { namespace, labels } }: EndpointSlice) =>
     wanted.has(`${namespace}/${labels?.[serviceNameLabel]}`);
   return {
-    services: byKey((await listAll<Service>(home, serviceType)).filter(isWanted)),
+    services: byKey((await listAll<Service>(home, serviceType)).filter((one) => isWanted(one) && !isStandIn(one))),
     exports: byKey((await listAll<ServiceExport>(home, serviceExportType)).filter(isWanted)),
     slices: (await listAll<EndpointSlice>(home, endpointSliceType)).filter(isBehindWanted),
     namespaces: new Set((await listAll(home, namespaceType)).map(({ metadata }) => metadata.name)),

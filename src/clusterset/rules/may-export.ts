@@ -22,7 +22,7 @@ const systemNamespaces: ReadonlySet<string> = new Set([systemNamespace, external
 const apiServer = 'default/kubernetes';
 
 /** Importing one puts the DNS or the API of another cluster in the place of the reader's own. */
-function isOfSystem(service: ServiceKey): boolean {
+export function isOfSystem(service: ServiceKey): boolean {
   const { namespace } = service;
   const isReserved = namespace.startsWith(systemPrefix) || systemNamespaces.has(namespace);
   return isReserved || formatServiceKey(service) === apiServer;

@@ -77,9 +77,11 @@ export function factsBehind(sources: FactSources, name: string): Facts | undefin
 function factsOfOwner(catalog: Catalog, zone: Zone, labels: readonly string[], clock: Clock): Facts | undefined {
   const [service, namespace] = labels.slice(-2);
   if (!namespace || !service) return undefined;
-  const kind = zone.source === 'services' ? 'Service' : 'ServiceImport';
-  const ownerKey = `${zone.source === 'services' ? 's' : 'i'}/${namespace}/${service}`;
-  const { owner, slices } = catalog.factsOf(ownerKey);
+  const isOfServices = zone.source === 'services';
+  const isTransparent = isOfServices && catalog.isTransparent(`${namespace}/${service}`);
+  const kind = isOfServices && !isTransparent ? 'Service' : 'ServiceImport';
+  const ownerKey = `${isOfServices ? 's' : 'i'}/${namespace}/${service}`;
+  const { owner, slices } = catalog.factsOf(isTransparent ? `i/${namespace}/${service}` : ownerKey);
   const ageMs = (seenMs: number) => Math.max(0, clock.monotonicMs() - seenMs);
   const what = `${kind} ${namespace}/${service}`;
   const missing = { what: `${labels.join('.')}.svc.${zone.name}`, why: `there is no ${what}` };
@@ -101,7 +103,11 @@ function factsOfOwner(catalog: Catalog, zone: Zone, labels: readonly string[], c
       },
     })),
     shards: [],
-    leftOut: [...(owner.isPresent ? [] : [missing]), ...catalog.namesOf(ownerKey).leftOut],
+    leftOut: [
+      ...(owner.isPresent ? [] : [missing]),
+      ...ledElsewhere(catalog, ownerKey, isTransparent),
+      ...catalog.namesOf(ownerKey).leftOut,
+    ],
     whyNot: (isNameMissing, type) => {
       if (!owner.isPresent) return '';
       const front = labels.slice(0, -2);
@@ -112,6 +118,13 @@ function factsOfOwner(catalog: Catalog, zone: Zone, labels: readonly string[], c
       return `${what} ${reason ?? `has no record of type ${type} here`}`;
     },
   };
+}
+
+/** The cluster's own Service, where a policy leads its name to the clusterset. */
+function ledElsewhere(catalog: Catalog, ownerKey: string, isTransparent: boolean): LeftOut[] {
+  if (!isTransparent || !catalog.facts.ownerOf(ownerKey).isPresent) return [];
+  const why = 'a ServiceImportPolicy of this cluster leads its name to the clusterset (importAs: Transparent)';
+  return [{ what: `Service ${ownerKey.slice(2)}`, why }];
 }
 
 /** Whether the cluster's name is asked for, with ports in front of it or not: `front` is what stands before the service. */

@@ -6,7 +6,7 @@ import { deleteIfPresent } from '../../../kube/client/absent.ts';
 import { apply, replaceWith } from '../../../kube/client/apply.ts';
 import type { Informer } from '../../../kube/controller/informer.ts';
 import type { AgentContext } from '../../copies/context.ts';
-import { exportsByPolicy } from '../../copies/home-copies.ts';
+import { exportsByPolicy, ownService } from '../../copies/home-copies.ts';
 import { serviceExportType } from '../../kinds/service-export.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../../kinds/service-export-policy.ts';
 import { isMadeHere, policyLabel, withKeptMarks } from '../../rules/agent-marks.ts';
@@ -46,7 +46,7 @@ export function createPolicyController(
 
   /** The first by name of those that select the service; undefined if none does, or there is no such service. */
   function choose(key: string): ServiceExportPolicy | undefined {
-    const service = copies.services.get(key);
+    const service = ownService(copies, key);
     const namespace = copies.namespaces.get(parseServiceKey(key).namespace);
     if (service === undefined || namespace === undefined || derivedFor(service) !== undefined) return undefined;
     return policyFor(policies.values(), { namespace, service });

@@ -9,11 +9,19 @@ import type { AgentContext } from '../../copies/context.ts';
 import { importsByPolicy } from '../../copies/home-copies.ts';
 import type { CountedRecord } from '../../copies/standings.ts';
 import type { ServiceImport } from '../../kinds/service-import.ts';
-import { type ServiceImportPolicy, serviceImportPolicyType } from '../../kinds/service-import-policy.ts';
+import {
+  type ChoiceSpec,
+  type ServiceImportPolicy,
+  serviceImportPolicyType,
+} from '../../kinds/service-import-policy.ts';
 import type { Merge } from '../../rules/merge/merged.ts';
 import { formatServiceKey, parseServiceKey, type ServiceKey } from '../../rules/names.ts';
 import { isOurImport } from '../../rules/plan-import.ts';
-import { importedFromAnnotation, sourceOfImport } from '../../rules/routing/import-as.ts';
+import {
+  importedFromAnnotation,
+  transparent as importedTransparently,
+  sourceOfImport,
+} from '../../rules/routing/import-as.ts';
 import {
   type Exporter,
   type ImportSubject,
@@ -25,13 +33,16 @@ import {
 import {
   formatRouting,
   isNoRouting,
+  type Routing,
   readRouting,
   routedByAnnotation,
   routingAnnotation,
 } from '../../rules/routing/routing.ts';
 import { overlaidBy } from '../../rules/routing/shifts.ts';
+import { withOwnFirst } from '../../rules/routing/transparent.ts';
 import { ImportNames } from './import-names.ts';
 import type { Shifts } from './shifts.ts';
+import { type TransparencyWish, TransparentNames } from './transparent-names.ts';
 
 interface RoutedService {
   /** Its name in the clusterset. */
@@ -51,6 +62,7 @@ export interface RoutesOptions {
 
 export interface Routes {
   readonly names: ImportNames;
+  readonly transparent: TransparentNames;
   annotationsOf(routed: RoutedService): Record<string, string>;
   /** Reconciles a policy's status. */
   reconcileStatus(name: string): Promise<WorkResult | undefined>;
@@ -80,6 +92,8 @@ export function createRoutes(
     onRefusal: statusAgain,
   });
 
+  const transparent = new TransparentNames(context, statusAgain);
+
   function policyOf(service: ServiceKey, labels: Readonly<Record<string, string>>): ServiceImportPolicy | undefined {
     return policyOfImport(policies.values(), subjectOf(service, labels));
   }
@@ -96,7 +110,7 @@ export function createRoutes(
     const before = readRouting(kept[routingAnnotation] ?? '');
     // A wish that makes no sense, or cannot be read, changes nothing: what held before goes on.
     const isKept = !policies.hasSynced || policyProblem(choice) !== undefined;
-    const { shift: _shift, ...plain } = isKept ? before : routingOf(choice, records.map(exporterOf));
+    const { shift: _shift, ...plain } = isKept ? before : routed({ service, records, policy, before }, choice);
     const shift = shifts.of(local);
     const routing =
       shift !== 'unknown'
@@ -104,10 +118,17 @@ export function createRoutes(
         : { ...plain, ...(before.shift === undefined ? {} : { shift: before.shift }) };
     const by = isKept ? kept[routedByAnnotation] : policy?.metadata.name;
     return {
-      ...(isNoRouting(routing) ? {} : { [routingAnnotation]: formatRouting(routing) }),
+      ...(isNoRouting(routing) && !routing.isTransparent ? {} : { [routingAnnotation]: formatRouting(routing) }),
       ...(by === undefined ? {} : { [routedByAnnotation]: by }),
       ...(isSameService(service, local) ? {} : { [importedFromAnnotation]: formatServiceKey(service) }),
     };
+  }
+
+  function routed(wish: Omit<TransparencyWish, 'was'> & { readonly before: Routing }, choice: ChoiceSpec): Routing {
+    const plain = routingOf(choice, wish.records.map(exporterOf));
+    if (!transparent.isOn({ ...wish, was: wish.before.isTransparent === true })) return plain;
+    const exporters = wish.records.map(({ cluster }) => cluster);
+    return withOwnFirst(plain, { self: context.membership.clusterId, exporters });
   }
 
   function exporterOf({ cluster: id, record }: CountedRecord): Exporter {
@@ -153,7 +174,7 @@ export function createRoutes(
       unknown.length === 0
         ? { type: 'Resolved', status: 'True', reason: 'Resolved', message: 'every cluster it names is a member' }
         : { type: 'Resolved', status: 'False', reason: 'UnknownCluster', message: `no member: ${unknown.join(', ')}` };
-    return [accepted, resolved, overlapCondition(policy), ...namedConditions(policy)];
+    return [accepted, resolved, overlapCondition(policy), ...namedConditions(policy), ...transparentConditions(policy)];
   }
 
   /** Only of those that give names, or did. */
@@ -161,7 +182,6 @@ export function createRoutes(
     const hadOne = conditionOf(status?.conditions, 'Named') !== undefined;
     if (spec?.importAs === undefined && !hadOne) return [];
     const refusals = names.refusals(metadata.name);
-    const more = refusals.length > namesShownMax ? [`and ${refusals.length - namesShownMax} more`] : [];
     return [
       refusals.length === 0
         ? { type: 'Named', status: 'True', reason: 'Named', message: 'all imports have the names that it gives' }
@@ -169,9 +189,22 @@ export function createRoutes(
             type: 'Named',
             status: 'False',
             reason: 'NameTaken',
-            message: [...refusals.sort().slice(0, namesShownMax), ...more].join('; '),
+            message: shownOf(refusals),
           },
     ];
+  }
+
+  /** Only of those that want transparent names, or did. */
+  function transparentConditions({ metadata, spec, status }: ServiceImportPolicy): WantedCondition[] {
+    const hadOne = conditionOf(status?.conditions, 'Transparent') !== undefined;
+    if (spec?.importAs !== importedTransparently && !hadOne) return [];
+    const remarks = transparent.remarks(metadata.name);
+    const refusals = remarks.filter(({ isRefusal }) => isRefusal);
+    const all = 'the own names of what it selects lead to the clusterset';
+    const shown = shownOf((refusals.length > 0 ? refusals : remarks).map(({ message }) => message));
+    if (refusals.length > 0) return [{ type: 'Transparent', status: 'False', reason: 'Refused', message: shown }];
+    const reason = remarks.length > 0 ? 'NeedsService' : 'Transparent';
+    return [{ type: 'Transparent', status: 'True', reason, message: remarks.length > 0 ? shown : all }];
   }
 
   function unknownClusters(policy: ServiceImportPolicy): string[] {
@@ -212,7 +245,7 @@ export function createRoutes(
     return byPolicy;
   }
 
-  return { names, annotationsOf, reconcileStatus };
+  return { names, transparent, annotationsOf, reconcileStatus };
 }
 
 function isSameService(one: ServiceKey, other: ServiceKey): boolean {
@@ -221,6 +254,11 @@ function isSameService(one: ServiceKey, other: ServiceKey): boolean {
 
 function routedBy(object: Pick<ServiceImport, 'metadata'> | undefined): string | undefined {
   return object?.metadata.annotations?.[routedByAnnotation];
+}
+
+function shownOf(messages: readonly string[]): string {
+  const more = messages.length > namesShownMax ? [`and ${messages.length - namesShownMax} more`] : [];
+  return [...messages].sort().slice(0, namesShownMax).concat(more).join('; ');
 }
 
 const namesShownMax = 10;

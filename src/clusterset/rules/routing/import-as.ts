@@ -19,11 +19,15 @@ interface ImportMetadata {
   };
 }
 
+/** In place of a name: the cluster's own name of the service leads to the service of the clusterset. */
+export const transparent = 'Transparent';
+
 /** Why it is no name for an import; undefined if it is one. */
 export function importAsProblem(importAs: string | null | undefined): string | undefined {
-  if (importAs === undefined || importAs === null || pattern.test(importAs)) return undefined;
+  if (importAs === undefined || importAs === null || importAs === transparent || pattern.test(importAs))
+    return undefined;
   const text = JSON.stringify(importAs).slice(0, 80);
-  return `importAs: ${text} is neither NAME nor NAMESPACE/NAME nor NAMESPACE/*`;
+  return `importAs: ${text} is neither NAME nor NAMESPACE/NAME nor NAMESPACE/* nor ${transparent}`;
 }
 
 const label = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';

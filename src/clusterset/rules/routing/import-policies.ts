@@ -11,7 +11,7 @@ import type {
   ServiceImportPolicySpec,
 } from '../../kinds/service-import-policy.ts';
 import { readProperties } from './cluster-properties.ts';
-import { importAsProblem } from './import-as.ts';
+import { importAsProblem, transparent } from './import-as.ts';
 import type { Routing } from './routing.ts';
 
 export interface ImportSubject {
@@ -63,7 +63,15 @@ export function choiceProblem({ clusters, exclude, spillover, reach }: ChoiceSpe
 }
 
 export function policyProblem(spec: ServiceImportPolicySpec): string | undefined {
-  return choiceProblem(spec) ?? importAsProblem(spec.importAs);
+  return choiceProblem(spec) ?? importAsProblem(spec.importAs) ?? transparencyProblem(spec);
+}
+
+/** Applications may rely on their cluster's own names: each service is named, none is selected. */
+function transparencyProblem({ importAs, services }: ServiceImportPolicySpec): string | undefined {
+  const isNamed = Boolean(services) && services!.length > 0;
+  return importAs !== transparent || isNamed
+    ? undefined
+    : 'importAs: Transparent needs services: the names of the services that it is meant for';
 }
 
 /** Lists that are there and empty name nobody: a template that was filled with nothing is no wish for everybody. */

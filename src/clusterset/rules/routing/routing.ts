@@ -32,10 +32,13 @@ export interface Routing {
   readonly lowered: Readonly<Record<string, number>>;
   /** Lies over all of the above. */
   readonly shift?: RoutingShift;
+  /** The cluster's own name of the service leads to this import. Says nothing about who serves. */
+  readonly isTransparent?: boolean;
 }
 
 export const noRouting: Routing = { groups: [], excluded: [], lowered: {} };
 
+/** Whether nobody has a wish about who serves. */
 export function isNoRouting({ groups, excluded, minReady, lowered, shift }: Routing): boolean {
   const hasLists = groups.length > 0 || excluded.length > 0 || Object.keys(lowered).length > 0;
   return !hasLists && minReady === undefined && shift === undefined;
@@ -47,7 +50,7 @@ export function needsUnready({ minReady }: Routing): boolean {
 }
 
 /** Short, because it is kept for each import: `{"g":[[["east"],95],[["west"],5],[["south"]]],"x":["north"],"n":3}`. */
-export function formatRouting({ groups, excluded, minReady, lowered, shift }: Routing): string {
+export function formatRouting({ groups, excluded, minReady, lowered, shift, isTransparent }: Routing): string {
   return JSON.stringify({
     ...(groups.length === 0
       ? {}
@@ -56,6 +59,7 @@ export function formatRouting({ groups, excluded, minReady, lowered, shift }: Ro
     ...(minReady === undefined ? {} : 'count' in minReady ? { n: minReady.count } : { p: minReady.percent }),
     ...(Object.keys(lowered).length === 0 ? {} : { l: lowered }),
     ...(shift === undefined ? {} : { s: [shift.from, shift.to, shift.percent] }),
+    ...(isTransparent === true ? { t: 1 } : {}),
   });
 }
 
@@ -99,7 +103,7 @@ function parse(text: string): Routing {
     return noRouting;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return noRouting;
-  const { g, x, n, p, l, s } = value as Record<string, unknown>;
+  const { g, x, n, p, l, s, t } = value as Record<string, unknown>;
   const shift = shiftOf(s);
   return {
     groups: Array.isArray(g) ? g.flatMap(groupOf) : [],
@@ -111,6 +115,7 @@ function parse(text: string): Routing {
         : {}),
     lowered: loweredOf(l),
     ...(shift === undefined ? {} : { shift }),
+    ...(t === 1 ? { isTransparent: true } : {}),
   };
 }
 
