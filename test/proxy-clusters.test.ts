@@ -247,6 +247,57 @@ describe.skipIf(why !== '')(`three clusters with proxies${why}`, () => {
     expect(address()).toBe(before);
   });
 
+  /** As the node's own data plane would carry it: an address of this cluster with a server behind it. */
+  async function oldAddress(id: Id): Promise<string> {
+    const address = `10.10${ids.indexOf(id)}.0.8`;
+    net.ip(places[id], `addr add ${address}/32 dev lo`);
+    servers.push(await startServers(net, places[id], [{ kind: 'http', address, port: 8000, says: `old-${id}` }]));
+    return address;
+  }
+
+  test('transparent names under load: a service moves from east to west and back -> clients in east that know only cluster.local see no failed request, and its old cluster IP answers', async () => {
+    const ports = [{ name: 'page', port: 8000, target: 8000 }];
+    const host = 'till.shop.svc.cluster.local';
+    const task = { kind: 'http', host, port: 8000 };
+    const old = await oldAddress('east');
+    await serve('east', 'till', ports, { clusterIP: old });
+    await eventually('east', task, ['old-east']);
+    const policy = {
+      ...{ apiVersion: 'portolan.dev/v1alpha1', kind: 'ServiceImportPolicy', metadata: { name: 'till' } },
+      spec: { namespaces: ['shop'], services: ['till'], importAs: 'Transparent' },
+    };
+    const there = await underLoad('east', { ...task, lanes: 10 }, async () => {
+      await homes.east.order({ put: policy });
+      await eventually('east', task, saysOf('east'));
+      await serve('west', 'till', ports);
+      await eventually('south', { ...task, host: 'till.shop.svc.clusterset.local' }, [
+        ...saysOf('east'),
+        ...saysOf('west'),
+      ]);
+      // Endpoints of the own cluster come first for as long as there are any.
+      expect(await who('east', task)).toEqual(saysOf('east'));
+      await homes.east.order({ remove: exportOf('till') });
+      await eventually('east', task, saysOf('west'));
+      await homes.east.order({ remove: object('v1', 'Service', 'till') });
+      await pause(500);
+    });
+    expect(there.failures).toEqual({});
+    expect(there.since.sort()).toEqual(saysOf('west'));
+    expect(Object.keys(there.answers)).toContain('old-east');
+    expect(await who('east', { ...task, host: old, count: 5 })).toEqual(['old-east']);
+
+    const back = await underLoad('east', { ...task, lanes: 10 }, async () => {
+      await serve('east', 'till', ports, { clusterIP: old });
+      await eventually('east', task, saysOf('east'));
+      await homes.west.order({ remove: exportOf('till') });
+      await eventually('south', { ...task, host: 'till.shop.svc.clusterset.local' }, saysOf('east'));
+    });
+    expect(back.failures).toEqual({});
+    expect(back.since.sort()).toEqual(saysOf('east'));
+    await homes.east.order({ remove: policy });
+    await eventually('east', task, ['old-east']);
+  });
+
   test('a cluster is removed under 50 busy clients -> no request fails, and none goes there after the bound [003-21]', async () => {
     const left = [...saysOf('west'), ...saysOf('south')];
     // Its control plane dies; what runs in it still answers until the others let go of it.

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { silentLog } from '../../src/base/log.ts';
 import { foreseeChanges } from '../../src/clusterset/explain/foresight.ts';
 import type { ServiceExport } from '../../src/clusterset/kinds/service-export.ts';
+import { serviceImportPolicyType } from '../../src/clusterset/kinds/service-import-policy.ts';
 import { readSetPolicy } from '../../src/clusterset/rules/set-policy.ts';
-import { SimClusterSet } from '../clusterset.ts';
+import { keepPartLease } from '../../src/kube/controller/part-lease.ts';
+import { serviceType } from '../../src/kube/objects/service.ts';
+import { createNamespace, SimClusterSet } from '../clusterset.ts';
 import { type CommandDesk, openDesk, typeAt } from '../command.ts';
 import { exportService, service, serviceExport } from '../manifests.ts';
 
@@ -31,13 +35,44 @@ async function start(): Promise<Bench> {
 describe('plan', () => {
   test('plan: a List without items, with null, with something that is no object -> nothing to plan, or said what is wrong', async () => {
     const { plan } = await start();
-    const nothing = 'there is no ServiceExport, Service or ServiceExportPolicy in it';
+    const nothing = 'there is no ServiceExport, Service, ServiceExportPolicy or ServiceImportPolicy in it';
     await expect(plan('apiVersion: v1\nkind: List\n')).rejects.toThrow(nothing);
     await expect(plan('apiVersion: v1\nkind: List\nitems:\n')).rejects.toThrow(nothing);
     await expect(plan('apiVersion: v1\nkind: List\nitems: 5\n')).rejects.toThrow('document 1: items is not a list');
     const noObject = 'document 1 is not an object with apiVersion, kind and metadata.name';
     await expect(plan('apiVersion: v1\nkind: List\nitems: [null]\n')).rejects.toThrow(noObject);
     await expect(plan('just text')).rejects.toThrow(noObject);
+  });
+
+  test('plan: a ServiceImportPolicy -> who would serve each import, under which name, and what would be refused', async () => {
+    const { set, desk, plan } = await start();
+    const west = set.home('west').admin;
+    await createNamespace(set.home('east'), 'portolan-system').catch(() => {});
+    const world = set.simulation.world('node-east');
+    keepPartLease({ client: set.home('east').clientOf(world), world, log: silentLog, part: 'proxy', id: 'node-1' });
+    await exportService(west, 'shop/checkout', { endpoints: ['10.2.0.1'] });
+    await exportService(west, 'shop/cart', { endpoints: ['10.2.0.2'] });
+    await set.home('east').admin.create(serviceType, service('shop/cart'));
+    await set.time.advance(4_000);
+    const policy = (spec: object) => ({
+      ...{ apiVersion: 'portolan.dev/v1alpha1', kind: 'ServiceImportPolicy' },
+      ...{ metadata: { name: 'moving' }, spec: { namespaces: ['shop'], ...spec } },
+    });
+    const planned = async (spec: object) => (await plan(JSON.stringify(policy(spec)))).join('\n');
+    const weights = await planned({ services: ['cart'], clusters: [{ clusters: ['west'], weight: 5 }] });
+    expect(weights).toContain('import of shop/cart, by policy moving\n  served by: west 5 %; now: all clusters alike');
+    expect(weights).toContain('1 import would change; nothing was changed');
+    const both = await planned({ services: ['cart', 'checkout'], importAs: 'Transparent' });
+    expect(both).toContain('checkout.shop.svc.cluster.local would lead to the clusterset');
+    expect(both).toContain('rewrite name exact checkout.shop.svc.cluster.local checkout.shop.svc.clusterset.local');
+    expect(both).toContain('not transparent: shop/cart: Service shop/cart of cluster east is not exported');
+    expect(desk.exitCode).toBe(7);
+    expect(await planned({ accept: false })).toContain('would not be imported here any more');
+    expect(await planned({ services: ['cart'], importAs: 'bank/*' })).toContain(
+      'would be imported as bank/cart, now as shop/cart',
+    );
+    expect(await planned({ clusters: [{ clusters: ['west'], weight: 0 }] })).toContain('all weights are 0');
+    expect((await set.home('east').admin.list(serviceImportPolicyType)).items).toEqual([]);
   });
 
   test('plan: a folder -> said, with what to do', async () => {

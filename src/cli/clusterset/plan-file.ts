@@ -5,6 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import type { Host } from '../../base/host.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
+import { type ServiceImportPolicy, serviceImportPolicyType } from '../../clusterset/kinds/service-import-policy.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
@@ -21,6 +22,8 @@ export interface PlannedObjects {
   readonly services: ReadonlyMap<string, Service>;
   /** By name. */
   readonly policies: ReadonlyMap<string, ServiceExportPolicy>;
+  /** By name. */
+  readonly importPolicies: ReadonlyMap<string, ServiceImportPolicy>;
   /** Namespaces that the file itself brings, by name. */
   readonly namespaces: ReadonlyMap<string, Namespace>;
   /** Other objects in the file, which a plan ignores. */
@@ -33,6 +36,7 @@ export async function readPlanFile(host: Host, path: string, defaultNamespace: s
   const exports = new Map<string, ServiceExport>();
   const services = new Map<string, Service>();
   const policies = new Map<string, ServiceExportPolicy>();
+  const importPolicies = new Map<string, ServiceImportPolicy>();
   const namespaces = new Map<string, Namespace>();
   const ignored: string[] = [];
   for (const object of parseObjects(text, path)) {
@@ -44,11 +48,15 @@ export async function readPlanFile(host: Host, path: string, defaultNamespace: s
     else if (isOf(object, namespaceType)) namespaces.set(object.metadata.name, object);
     else if (isOf(object, serviceExportPolicyType))
       policies.set(object.metadata.name, object as unknown as ServiceExportPolicy);
+    else if (isOf(object, serviceImportPolicyType))
+      importPolicies.set(object.metadata.name, object as unknown as ServiceImportPolicy);
     else ignored.push(`${object.kind} ${key}`);
   }
-  if (exports.size + services.size + policies.size === 0)
-    throw usageError(`-f ${path}: there is no ServiceExport, Service or ServiceExportPolicy in it`);
-  return { exports, services, policies, namespaces, ignored };
+  if (exports.size + services.size + policies.size + importPolicies.size === 0)
+    throw usageError(
+      `-f ${path}: there is no ServiceExport, Service, ServiceExportPolicy or ServiceImportPolicy in it`,
+    );
+  return { exports, services, policies, importPolicies, namespaces, ignored };
 }
 
 async function readFile(host: Host, path: string): Promise<string | undefined> {
@@ -133,10 +141,14 @@ export async function completeService(wanted: Service, request: CompleteRequest)
 }
 
 /** As the home would take it, or an error that says why not. */
-export async function completePolicy(home: Client, wanted: ServiceExportPolicy): Promise<ServiceExportPolicy> {
-  const present = await getOrUndefined(home, serviceExportPolicyType, wanted.metadata);
-  if (present !== undefined) return dryPatch(home, serviceExportPolicyType, wanted);
-  return home.create(serviceExportPolicyType, wanted, { isDryRun: true });
+export async function completePolicy<T extends KubernetesObject>(
+  home: Client,
+  type: ResourceType,
+  wanted: T,
+): Promise<T> {
+  const present = await getOrUndefined(home, type, wanted.metadata);
+  if (present !== undefined) return dryPatch(home, type, wanted);
+  return home.create(type, wanted, { isDryRun: true });
 }
 
 function dryPatch<T extends KubernetesObject>(home: Client, type: ResourceType, wanted: T): Promise<T> {

@@ -24,7 +24,8 @@ const nothing: PolicyPlan = { made: new Map(), gone: new Set() };
 /** Policies act on services too: new or changed ones of the file are looked at with the policies that are there. */
 export async function planPolicies(home: Client, objects: PlannedObjects, clusterId: string): Promise<PolicyPlan> {
   const policies = byKey(await listAll<ServiceExportPolicy>(home, serviceExportPolicyType));
-  for (const [name, policy] of objects.policies) policies.set(name, await completePolicy(home, policy));
+  for (const [name, policy] of objects.policies)
+    policies.set(name, await completePolicy(home, serviceExportPolicyType, policy));
   if (policies.size === 0) return nothing;
   const namespaces = byKey(await listAll<Namespace>(home, namespaceType));
   for (const [name, namespace] of objects.namespaces) namespaces.set(name, namespace);

@@ -1,10 +1,11 @@
-// `portolan plan`: what the exports, services and export policies of a file would do, against the clusterset as it is now. Changes nothing; the exit code
+// `portolan plan`: what the exports, services and policies of a file would do, against the clusterset as it is now. Changes nothing; the exit code
 // is for pipelines.
 
 import type { Command } from 'commander';
 import { inParallel } from '../../base/in-parallel.ts';
 import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
 import type { ClusterFacts } from '../../clusterset/explain/foresee.ts';
+import type { ImportForesight } from '../../clusterset/explain/foresee-imports.ts';
 import { conditionIn, foreseeChanges, type ServiceForesight } from '../../clusterset/explain/foresight.ts';
 import { olderMembers } from '../../clusterset/explain/older-members.ts';
 import { byKey, fewKeysMax, homeFacts, listAll, readSetState } from '../../clusterset/explain/set-state.ts';
@@ -21,6 +22,7 @@ import { formatCount, formatOutput, formatTable, type OutputFormat, outputOption
 import { verbs } from '../verbs.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { completeExport, completeService, type PlannedObjects, readPlanFile } from './plan-file.ts';
+import { formatImports, planImports } from './plan-imports.ts';
 import { type PolicyPlan, planPolicies } from './plan-policies.ts';
 
 interface PlanFlags extends HomeFlags {
@@ -38,14 +40,14 @@ export function addPlanCommand(program: Command, deps: ClusterSetDeps): void {
     .description(verbs.plan)
     .requiredOption(
       '-f, --file <file>',
-      'YAML with ServiceExports, Services and ServiceExportPolicies; - reads standard input',
+      'YAML with ServiceExports, Services and policies of exports and imports; - reads standard input',
     )
     .option(...outputOption)
     .addHelpText(
       'after',
       `
 Exit code 0 if all exports are valid and without conflict, 9 if clusters would disagree, 7 if an export would not be part of
-the import. Services that are neither exported here nor by the file are ignored. Examples:
+the import, or if a ServiceImportPolicy asks for something that would not be done. Services that are neither exported here nor by the file are ignored. Examples:
   portolan plan -f exports.yaml
   kustomize build . | portolan plan -f - -o json`,
     );
@@ -66,6 +68,8 @@ export interface ExportPlan {
   readonly cluster: string;
   readonly clusterset: string;
   readonly exports: readonly ServiceForesight[];
+  /** Imports of this cluster that the ServiceImportPolicies of the file would change. */
+  readonly imports: readonly ImportForesight[];
   /** Keys of the file's Services that are not exported and would not be. */
   readonly unexported: readonly string[];
   readonly ignored: readonly string[];
@@ -91,14 +95,16 @@ export async function planExports(deps: Pick<ClusterSetDeps, 'world'>, request: 
   const present = await homeFacts(home, { state, id: membership.clusterId, keys, nowMs: deps.world.clock.wallMs() });
   const next = await applied(deps, { ...request, policies }, present);
   const exports = foreseeChanges({ state, present, next }, keys);
+  const imports = await planImports(deps, request);
   return {
     cluster: membership.clusterId,
     clusterset: membership.clusterset,
     exports,
+    imports,
     unexported: [...objects.services.keys()].filter((key) => !looked.has(key)),
     ignored: objects.ignored,
     pairs: await readPairs(home, { self: membership.clusterId, clock: deps.world.clock, older: olderMembers(state) }),
-    exitCode: worstFirst.find((code) => exports.some((one) => exitCodeOf(one) === code)) ?? planExit.fine,
+    exitCode: worstFirst.find((code) => codesOf({ exports, imports }).includes(code)) ?? planExit.fine,
   };
 }
 
@@ -147,6 +153,13 @@ async function applied(
   return { ...now, namespaces, exports, services };
 }
 
+function codesOf({ exports, imports }: Pick<ExportPlan, 'exports' | 'imports'>): number[] {
+  return [
+    ...exports.map(exitCodeOf),
+    ...imports.map(({ isRefused }) => (isRefused ? planExit.notExported : planExit.fine)),
+  ];
+}
+
 function exitCodeOf({ conditions, conflicts }: ServiceForesight): number {
   // No longer exported, because that is what the file asks for.
   if (conditions === undefined) return planExit.fine;
@@ -162,12 +175,14 @@ function formatPlan(plan: ExportPlan, format: OutputFormat): readonly string[] {
 function planText(plan: ExportPlan): string[] {
   const ways = new Map(plan.pairs.map(({ cluster, text }) => [cluster, text]));
   const lines = plan.exports.flatMap((one) => [...formatForesight(one), ...waysOf(one, ways), '']);
+  lines.push(...formatImports(plan.imports));
   for (const key of plan.unexported) lines.push(`not exported, so no other cluster would notice: Service ${key}`);
   for (const one of plan.ignored) lines.push(`not looked at: ${one}`);
   const count = (code: number) => plan.exports.filter((one) => exitCodeOf(one) === code).length;
   lines.push(
     `${formatCount(plan.exports.length, 'export')} in cluster ${plan.cluster} of clusterset ${plan.clusterset}: ` +
-      `${count(planExit.fine)} fine, ${count(planExit.conflict)} in conflict, ${count(planExit.notExported)} not exported; nothing was changed`,
+      `${count(planExit.fine)} fine, ${count(planExit.conflict)} in conflict, ${count(planExit.notExported)} not exported; ` +
+      `${plan.imports.length === 0 ? '' : `${formatCount(plan.imports.length, 'import')} would change; `}nothing was changed`,
   );
   return lines;
 }
