@@ -6,6 +6,7 @@ import type { Host } from '../../base/host.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
 import { type ServiceImportPolicy, serviceImportPolicyType } from '../../clusterset/kinds/service-import-policy.ts';
+import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
@@ -28,6 +29,13 @@ export interface PlannedObjects {
   readonly namespaces: ReadonlyMap<string, Namespace>;
   /** Other objects in the file, which a plan ignores. */
   readonly ignored: readonly string[];
+}
+
+export interface PlanRequest {
+  readonly home: Client;
+  readonly broker: Client;
+  readonly membership: MembershipRecord;
+  readonly objects: PlannedObjects;
 }
 
 export async function readPlanFile(host: Host, path: string, defaultNamespace: string): Promise<PlannedObjects> {

@@ -21,8 +21,7 @@ import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 import type { ClusterSetDeps } from '../with-home.ts';
-import type { PlanRequest } from './plan.ts';
-import { completePolicy } from './plan-file.ts';
+import { completePolicy, type PlanRequest } from './plan-file.ts';
 
 export async function planImports(
   { world }: Pick<ClusterSetDeps, 'world'>,

@@ -10,7 +10,6 @@ import { conditionIn, foreseeChanges, type ServiceForesight } from '../../cluste
 import { olderMembers } from '../../clusterset/explain/older-members.ts';
 import { byKey, fewKeysMax, homeFacts, listAll, readSetState } from '../../clusterset/explain/set-state.ts';
 import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
-import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import { exportedReasons } from '../../clusterset/rules/export-conditions.ts';
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import type { PairReach } from '../../clusterset/rules/networks/pairs.ts';
@@ -21,7 +20,7 @@ import { readPairs } from '../pairs.ts';
 import { formatCount, formatOutput, formatTable, type OutputFormat, outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
-import { completeExport, completeService, type PlannedObjects, readPlanFile } from './plan-file.ts';
+import { completeExport, completeService, type PlanRequest, readPlanFile } from './plan-file.ts';
 import { formatImports, planImports } from './plan-imports.ts';
 import { type PolicyPlan, planPolicies } from './plan-policies.ts';
 
@@ -76,13 +75,6 @@ export interface ExportPlan {
   /** How this cluster reaches the others; none where all share one network. */
   readonly pairs: readonly PairReach[];
   readonly exitCode: number;
-}
-
-export interface PlanRequest {
-  readonly home: Client;
-  readonly broker: Client;
-  readonly membership: MembershipRecord;
-  readonly objects: PlannedObjects;
 }
 
 export async function planExports(deps: Pick<ClusterSetDeps, 'world'>, request: PlanRequest): Promise<ExportPlan> {
