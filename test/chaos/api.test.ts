@@ -16,11 +16,11 @@ test('api: killed with -9 under 64 writers -> nothing acknowledged is lost, no w
 }, 180_000);
 
 describeWith(['etcd'], 'api on etcd', () => {
-  test("two processes on three members, one frozen, etcd's leader killed, one killed -> nothing acknowledged is lost, no watch has a gap, the history is linearizable", async () => {
-    const options = { kills: 3, writers: 64, watchers: 20, lifeMsMax: 1000, say: () => {} };
+  test("two processes on three members: one is cut off, etcd's leader killed, one killed, a member full -> nothing acknowledged is lost, no watch has a gap, the history is linearizable", async () => {
+    const options = { kills: 4, writers: 64, watchers: 20, lifeMsMax: 1000, say: () => {} };
     const result = await runChaos(options, (data) => new EtcdServers(data));
     expect(result.problems).toEqual([]);
-    expect(result.acknowledged).toBeGreaterThan(100);
+    expect(result.acknowledged).toBeGreaterThan(20);
     expect(result.resumes).toBeGreaterThan(0);
   }, 180_000);
 });

@@ -18,12 +18,18 @@ export class EtcdMember {
 
   async isLeader(): Promise<boolean> {
     try {
-      const reply = await fetch(`${this.url}/v3/maintenance/status`, { method: 'POST', body: '{}' });
-      const { header, leader } = (await reply.json()) as { header: { member_id: string }; leader: string };
+      const { header, leader } = await this.#maintain<{ header: { member_id: string }; leader: string }>('status', {});
       return header.member_id === leader;
     } catch {
       return false;
     }
+  }
+
+  /** As when its disk space for keys is used up: all members refuse writes, until it is called with false. */
+  async setFull(isFull: boolean): Promise<void> {
+    const { header } = await this.#maintain<{ header: { member_id: string } }>('status', {});
+    const action = isFull ? 'ACTIVATE' : 'DEACTIVATE';
+    await this.#maintain('alarm', { action, memberID: header.member_id, alarm: 'NOSPACE' });
   }
 
   async freeze(ms: number): Promise<void> {
@@ -44,6 +50,11 @@ export class EtcdMember {
     const ended = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGKILL');
     await ended;
+  }
+
+  async #maintain<T>(call: string, body: object): Promise<T> {
+    const reply = await fetch(`${this.url}/v3/maintenance/${call}`, { method: 'POST', body: JSON.stringify(body) });
+    return (await reply.json()) as T;
   }
 
   #start(): void {
