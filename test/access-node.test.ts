@@ -88,12 +88,15 @@ describe.skipIf(why !== '')(`access on a node${why}`, () => {
     west: ['10.88.0.21/32', 'fd88::21/128', '10.92.1.0/24', '10.92.2.0/24', 'fd92:1::/64', 'fd92:2::/64'],
     south: ['10.88.0.22/32', 'fd88::22/128', '10.93.0.0/16', 'fd93::/16'],
   };
-  const access = (mode: string, { sources = known, closedRanges = [] as string[] } = {}) => {
+  const access = (mode: string, { sources = known, closedRanges = [] as string[], callers = '' } = {}) => {
     return put({
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'portolan-clusterset-dns', namespace: 'portolan-system' },
-      data: { access: JSON.stringify({ mode, sources, podRanges: ['10.91.0.0/16', 'fd91::/16'], closedRanges }) },
+      data: {
+        access: JSON.stringify({ mode, sources, podRanges: ['10.91.0.0/16', 'fd91::/16'], closedRanges }),
+        ...(callers && { callers }),
+      },
     });
   };
   const putExport = async (name: string, to: string | undefined) => {
@@ -354,6 +357,33 @@ describe.skipIf(why !== '')(`access on a node${why}`, () => {
       expect(isBoundary(), `after ${signal}`).toEqual([true, false, false]);
     }
     await until('enforced', async () => (await report())?.isEnforced === true);
+  });
+
+  test('access: a policy names callers -> it narrows the export, open connections of others end; nonsense admits nobody; gone -> as before', async () => {
+    const rule = (services: string[], from: object) => ({ namespace: 'shop', services, from });
+    const calls = () => [isReached('west', 1, 8080), isReached('south', 1, 8080), isReached('west', 2, 8080)];
+    expect(calls()).toEqual([true, true, true]);
+    const script = `const s=require('net').connect(8080,'${addressOf(1, 4)}',()=>console.log('open'));s.on('close',()=>process.exit(0));s.on('error',()=>{});setInterval(()=>s.write('x\\n'),100);`;
+    const child = net.start(places.get('west')!, process.execPath, ['-e', script]);
+    children.push(child);
+    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    await new Promise((resolve) => child.stdout?.once('data', resolve));
+    await access('Exported', { callers: JSON.stringify([rule(['web'], { south: 'all' })]) });
+    await until('narrowed', async () => !isReached('west', 1, 8080));
+    await ended;
+    expect(calls()).toEqual([false, true, true]);
+    // Packets show no namespace, and no policy widens an export.
+    await access('Exported', {
+      callers: JSON.stringify([rule(['web'], { west: ['billing'] }), rule(['api'], { south: 'all' })]),
+    });
+    await until('narrowed again', async () => !isReached('south', 1, 8080));
+    expect([...calls(), isReached('south', 2, 8080)]).toEqual([false, false, false, false]);
+    await access('Exported');
+    await until('as before', async () => calls().every(Boolean));
+    await access('Exported', { callers: '{' });
+    await until('closed', async () => !calls().some(Boolean));
+    await access('Exported');
+    await until('as before', async () => calls().every(Boolean));
   });
 
   test('access: a Pod with the address of its node -> exported ports are limited, others stay open and are counted', async () => {

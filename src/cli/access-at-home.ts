@@ -2,6 +2,7 @@
 
 import type { Clock } from '../base/world.ts';
 import { listAll } from '../clusterset/explain/set-state.ts';
+import { type ServiceAccessPolicy, serviceAccessPolicyType } from '../clusterset/kinds/service-access-policy.ts';
 import { serviceExportType } from '../clusterset/kinds/service-export.ts';
 import {
   describeProblems,
@@ -11,10 +12,12 @@ import {
 } from '../clusterset/rules/access/enforcement.ts';
 import { readAccess } from '../clusterset/rules/access/set-access.ts';
 import { clusterSetDnsName } from '../clusterset/rules/clusterset-dns.ts';
+import { ruleOf } from '../clusterset/rules/exports/callers.ts';
 import { parseServiceKey } from '../clusterset/rules/names.ts';
 import { getOrUndefined } from '../kube/client/absent.ts';
 import type { Client } from '../kube/client/client.ts';
-import { isForbidden } from '../kube/objects/api-error.ts';
+import { isForbidden, isNotFound } from '../kube/objects/api-error.ts';
+import { conditionOf } from '../kube/objects/conditions.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
 import { type Node, nodeType } from '../kube/objects/node.ts';
@@ -55,11 +58,34 @@ export async function accessOf(
   home: Client,
   { key, clock }: { readonly key: string; readonly clock: Pick<Clock, 'wallMs'> },
 ): Promise<{ readonly access?: readonly string[] }> {
+  const policies = await policiesFor(home, key);
   const { access } = await enforcementAt(home, clock);
-  if (access === undefined) return {};
+  if (access === undefined) return policies.length === 0 ? {} : { access: policies };
   const isExported = (await getOrUndefined(home, serviceExportType, parseServiceKey(key))) !== undefined;
   const refused = access.refused.filter(({ service }) => service === key);
-  return { access: formatEnforcement({ ...access, refused }, () => isExported) };
+  return { access: [...formatEnforcement({ ...access, refused }, () => isExported), ...policies] };
+}
+
+/** A line for each ServiceAccessPolicy that selects the service; none where they cannot be read. */
+async function policiesFor(home: Client, key: string): Promise<string[]> {
+  const { namespace, name } = parseServiceKey(key);
+  const all = await listAll<ServiceAccessPolicy>(home, serviceAccessPolicyType, { namespace }).catch(
+    (error: unknown) => {
+      if (isForbidden(error) || isNotFound(error)) return [];
+      throw error;
+    },
+  );
+  return all
+    .filter(({ spec }) => spec?.services?.includes(name) ?? true)
+    .map((policy) => {
+      const who = [...ruleOf(policy).from].map(([id, names]) => (names === 'all' ? id : `${id} (${names.join(', ')})`));
+      const enforced = conditionOf(policy.status?.conditions, 'Enforced');
+      const state =
+        enforced === undefined
+          ? 'not judged yet'
+          : `Enforced=${enforced.status}${enforced.status === 'True' ? '' : `: ${enforced.message}`}`;
+      return `access: policy ${policy.metadata.name} admits ${who.join(', ') || 'nobody'}; ${state}`;
+    });
 }
 
 const refusedShown = 5;

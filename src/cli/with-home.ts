@@ -111,6 +111,7 @@ export const homeDefinitions: readonly string[] = [
   'clusterproperties',
   'serviceexports',
   'serviceimports',
+  'serviceaccesspolicies',
   'serviceexportpolicies',
   'serviceimportpolicies',
   'trafficshifts',

@@ -337,7 +337,7 @@ describe('install: what clusters ask for', () => {
     );
   });
 
-  test('people in their own namespaces -> editors export and shift, viewers read; nobody writes imports [003-43]', () => {
+  test('people in their own namespaces -> editors export and shift, viewers read; nobody writes imports or policies of access [003-43]', () => {
     const roles = objectsOf(defaultValues)
       .map(({ object }) => object as KubernetesObject & { rules?: { resources: string[]; verbs: string[] }[] })
       .filter(({ metadata }) => JSON.stringify(metadata.labels).includes('aggregate-to-'));
@@ -346,13 +346,21 @@ describe('install: what clusters ask for', () => {
         .filter(({ metadata }) => metadata.labels?.[`rbac.authorization.k8s.io/aggregate-to-${to}`] === 'true')
         .flatMap(({ rules = [] }) => rules.flatMap(({ resources, verbs }) => [`${verbs.join()} ${resources.join()}`]))
         .sort();
-    const read = ['get,list,watch serviceexports,serviceimports', 'get,list,watch trafficshifts'];
+    const read = [
+      'get,list,watch serviceaccesspolicies',
+      'get,list,watch serviceexports,serviceimports',
+      'get,list,watch trafficshifts',
+    ];
     const write = ['create,update,patch,delete serviceexports', 'create,update,patch,delete trafficshifts'];
     const both = [...write, ...read];
     expect([granted('view'), granted('edit'), granted('admin')]).toEqual([read, both, both]);
     expect(objectsOf({ ...defaultValues, rightsOnly: true }).map(({ object }) => object.metadata.name)).toContain(
       'portolan:export-services',
     );
+    // An admin may grant it; nobody has it by a role that clusters bind by themselves.
+    const limiting = objectsOf(defaultValues).find(({ object }) => object.metadata.name === 'portolan:limit-callers');
+    expect(JSON.stringify(limiting?.object)).toContain('serviceaccesspolicies');
+    expect(JSON.stringify(limiting?.object.metadata.labels)).not.toContain('aggregate');
   });
 
   test('peers and resolvers are elsewhere -> their Services have an address for them', () => {

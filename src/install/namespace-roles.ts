@@ -1,6 +1,7 @@
 // What people may do in their own namespaces, added to the roles that clusters have: who may edit a namespace may export its
 // Services and shift the connections of its imports, and who may view it may read all of that. Pure.
 
+import { serviceAccessPolicyType } from '../clusterset/kinds/service-access-policy.ts';
 import { serviceExportType } from '../clusterset/kinds/service-export.ts';
 import { serviceImportType } from '../clusterset/kinds/service-import.ts';
 import { trafficShiftType } from '../clusterset/kinds/traffic-shift.ts';
@@ -15,6 +16,7 @@ const aggregatedTo = (...roles: readonly string[]) =>
 export function namespaceRoles(): Manifest[] {
   const writes = ['create', 'update', 'patch', 'delete'];
   const shifts = { apiGroups: [trafficShiftType.group], resources: [trafficShiftType.plural] };
+  const policies = { apiGroups: [serviceAccessPolicyType.group], resources: [serviceAccessPolicyType.plural] };
   const writing = [
     { apiGroups: [group], resources: [exports], verbs: writes },
     { ...shifts, verbs: writes },
@@ -22,6 +24,7 @@ export function namespaceRoles(): Manifest[] {
   const reading = [
     { apiGroups: [group], resources: [exports, imports], verbs: [...readVerbs] },
     { ...shifts, verbs: [...readVerbs] },
+    { ...policies, verbs: [...readVerbs] },
   ];
   return [
     manifest(
@@ -34,5 +37,7 @@ export function namespaceRoles(): Manifest[] {
       { name: 'portolan:view-services', labels: aggregatedTo('view', 'edit', 'admin') },
       { rules: reading },
     ),
+    // Part of no other role: who may export does not decide who may call, unless an admin binds it.
+    manifest(clusterRoleType, { name: 'portolan:limit-callers' }, { rules: [{ ...policies, verbs: writes }] }),
   ];
 }

@@ -8,6 +8,7 @@ import { followImports } from '../catalog/follow-imports.ts';
 import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
 import { readAccess } from '../clusterset/rules/access/set-access.ts';
 import { clusterSetDnsName } from '../clusterset/rules/clusterset-dns.ts';
+import { readCallers } from '../clusterset/rules/exports/callers.ts';
 import { readLocality } from '../clusterset/rules/locality.ts';
 import { readNetworks } from '../clusterset/rules/networks/networks.ts';
 import { allocatedRanges } from '../clusterset/rules/set-ground.ts';
@@ -81,7 +82,7 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
       state.addresses.setRanges(allocatedRanges(object ?? {}));
       const access = readAccess(object);
       const place = { locality: readLocality(object ?? {}), networks: readNetworks(object ?? {}) };
-      return access === undefined ? place : { ...place, access };
+      return access === undefined ? place : { ...place, access, callers: readCallers(object) };
     }),
   ] as Informer<never>[];
   if (options.view.cluster === '')

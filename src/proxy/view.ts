@@ -3,6 +3,7 @@
 import { type IpRange, isInRange, parseIp, parseRange } from '../base/net/ip.ts';
 import { refusedRange } from '../base/net/special-ranges.ts';
 import type { SetAccess } from '../clusterset/rules/access/set-access.ts';
+import type { Callers } from '../clusterset/rules/exports/callers.ts';
 import { type SetLocality, unknownLocality } from '../clusterset/rules/locality.ts';
 import { oneNetwork, type SetNetworks } from '../clusterset/rules/networks/networks.ts';
 import type { Node } from '../kube/objects/node.ts';
@@ -18,6 +19,8 @@ export interface ViewInput {
   readonly networks: SetNetworks;
   /** Undefined until the home has said it: what was enforced before stays. */
   readonly access?: SetAccess;
+  /** As ServiceAccessPolicies have them. */
+  readonly callers?: Callers;
   /** Pod ranges of this node; those of the Node object if none are given. */
   readonly nodeRanges: readonly IpRange[];
   readonly node?: Node;

@@ -13,6 +13,7 @@ import {
   type GatewayCluster,
   gatewayPorts,
   introduce,
+  limitCallers,
   limitExport,
   nodeOf,
   startCluster,
@@ -31,7 +32,7 @@ const [port] = gatewayPorts;
 const streamsMax = 10_000;
 const waitingMax = 1000;
 /** Random ones; `npm run check:access` makes 10,000. */
-const attemptCount = Number(process.env['ACCESS_ATTEMPTS'] ?? 300);
+const attemptCount = Number(process.env['ACCESS_ATTEMPTS'] ?? 150);
 
 interface World {
   readonly east: GatewayCluster;
@@ -145,6 +146,45 @@ describeWith(['envoy', 'ip', 'nft'], 'gateways: what is refused', () => {
     console.log(`${perSecond.toFixed(0)} changes per second`, [...answers]);
     expect(wrong).toEqual([]);
     expect([...answers.keys()]).toEqual(expect.arrayContaining(['200', '403']));
+  });
+
+  test('a policy names namespaces -> only certificates of those are admitted, streams of others end; whole clusters by any', async () => {
+    const at = await world();
+    const { east, west, south } = at;
+    const shows = (of: GatewayCluster, namespace: string) =>
+      certified(of, `spiffe://${of.id}.${clusterSet}/ns/${namespace}/node/test`);
+    const pairs = {
+      node: await certified(west, nodeOf('west')),
+      billing: await shows(west, 'billing'),
+      bill: await shows(west, 'bill'),
+      foreign: await certified(west, `spiffe://south.${clusterSet}/ns/billing/node/test`),
+      odd: await certified(west, `spiffe://west.${clusterSet}/ns/billing/x/node/test`),
+    };
+    const all = async () =>
+      Object.fromEntries(
+        await Promise.all(
+          Object.entries(pairs).map(async ([name, pair]) => [
+            name,
+            String(await asked(at, west, echoAuthority, pair)).slice(0, 7),
+          ]),
+        ),
+      );
+    const admitted = { node: '200', billing: '200', bill: '200', foreign: 'refused', odd: 'refused' };
+    expect(await all()).toEqual(admitted);
+    const wish = { address: at.links.get('west')!, port, sni: `west.${clusterSet}`, authority: echoAuthority };
+    expect(await west.inside.ask({ do: 'flood', ...wish, ...pairs.bill, streams: 5 })).toEqual({ 200: 5 });
+    const rule = (from: object) => JSON.stringify([{ namespace: 'shop', services: ['echo'], from }]);
+    await limitCallers(east, rule({ west: ['billing'] }));
+    await until('limited', async () => ((await asked(at, west)) === '403' ? true : undefined));
+    expect(await all()).toEqual({ ...admitted, node: '403', bill: '403' });
+    expect([await asked(at, south), await asked(at, south, `${web.ip}:${web.port}`)]).toEqual(['403', '200']);
+    expect(await asked(at, south, echoAuthority, await shows(south, 'billing'))).toBe('403');
+    await limitCallers(east, rule({ west: 'all' }));
+    await until('all of west', async () => ((await asked(at, west)) === '200' ? true : undefined));
+    expect(await all()).toEqual(admitted);
+    await limitCallers(east, '{');
+    await until('nobody', async () => ((await asked(at, west, `${web.ip}:${web.port}`)) === '403' ? true : undefined));
+    expect(await asked(at, west)).toBe('403');
   });
 
   test('clocks that differ: certificates of an issuer four minutes ahead -> admitted; an hour ahead, or two behind -> refused', async () => {

@@ -850,6 +850,31 @@ export const mends: readonly Mend[] = [
   },
   {
     test: 'test/access-node.test.ts',
+    title:
+      'access: a policy names callers -> it narrows the export, open connections of others end; nonsense admits nobody; gone -> as before',
+    file: 'src/proxy/access/guard.ts',
+    was: 'this.#running?.plan.setCallers(callers);',
+    became: '',
+    isInSequence: true,
+  },
+  {
+    test: 'test/gateways/refused.test.ts',
+    title:
+      'a policy names namespaces -> only certificates of those are admitted, streams of others end; whole clusters by any',
+    file: 'src/xds/gateways/service.ts',
+    was: 'identities: [namespaceIdentities(domain, namespace)]',
+    became: 'identities: [namespaceIdentities(domain)]',
+  },
+  {
+    test: 'src/install/install.test.ts',
+    title:
+      'people in their own namespaces -> editors export and shift, viewers read; nobody writes imports or policies of access [003-43]',
+    file: 'src/install/namespace-roles.ts',
+    was: "{ name: 'portolan:limit-callers' }",
+    became: "{ name: 'portolan:limit-callers', labels: aggregatedTo('edit', 'admin') }",
+  },
+  {
+    test: 'test/access-node.test.ts',
     title: 'access: an export is withdrawn -> its open connection ends; one to another service goes on',
     file: 'src/proxy/access/kept-table.ts',
     was: '...(deleted.length > 0 ? { onDone: onTaken } : {})',

@@ -246,6 +246,12 @@ export async function exportService({ client }: GatewayCluster, service: Exporte
   await client.updateStatus<ServiceExport>(serviceExportType, { ...made, status: { conditions } });
 }
 
+/** What policies say about callers, as the agent writes it for data planes. */
+export async function limitCallers({ client }: GatewayCluster, callers: string): Promise<void> {
+  const present = await client.get<ConfigMap>(configMapType, { name: clusterSetDnsName, namespace });
+  await client.update<ConfigMap>(configMapType, { ...present, data: { ...present.data, callers } });
+}
+
 export async function limitExport(
   { client }: GatewayCluster,
   name: string,

@@ -33,6 +33,7 @@ import { PolicyCopy } from '../copies/policy-copy.ts';
 import { type ClusterProperty, clusterPropertyType } from '../kinds/cluster-property.ts';
 import { type FederatedService, federatedServiceType } from '../kinds/federated-service.ts';
 import type { Heartbeat } from '../kinds/heartbeat.ts';
+import { type ServiceAccessPolicy, serviceAccessPolicyType } from '../kinds/service-access-policy.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { type ServiceImportPolicy, serviceImportPolicyType } from '../kinds/service-import-policy.ts';
@@ -121,6 +122,7 @@ export function createAgent(options: AgentOptions): Agent {
   const atHome = { client: home, world, log };
   const policies = createInformer<ServiceExportPolicy>({ ...atHome, type: serviceExportPolicyType });
   const importPolicies = createInformer<ServiceImportPolicy>({ ...atHome, type: serviceImportPolicyType });
+  const accessPolicies = createInformer<ServiceAccessPolicy>({ ...atHome, type: serviceAccessPolicyType });
   const trafficShifts = createInformer<TrafficShift>({
     ...atHome,
     type: trafficShiftType,
@@ -213,6 +215,7 @@ export function createAgent(options: AgentOptions): Agent {
       locality: localityOf(policy.current.locality, [...members.clusters.values()]),
       networks: networks.read(listenerPortsIn(present)),
       access: access.read(present),
+      callers: access.readCallers(present),
       ground: {
         federationZones: options.federationZones?.current() ?? [],
         authorities: options.federationZones?.authorities() ?? {},
@@ -223,7 +226,7 @@ export function createAgent(options: AgentOptions): Agent {
     isRangeInUse: (range) => !copies.imports.hasSynced || hasAddressIn(copies.imports.values(), range),
   });
   const access = new AccessCopy({
-    ...{ world, log, home, systemNamespace, members, policy, clusterId },
+    ...{ world, log, home, systemNamespace, members, policy, clusterId, callers: accessPolicies },
     onChange: () => optionsChanged(),
   });
   const carriers = new Carriers({
@@ -278,6 +281,7 @@ export function createAgent(options: AgentOptions): Agent {
     views,
     policies,
     importPolicies,
+    accessPolicies,
     trafficShifts,
     federated,
     properties,
@@ -317,6 +321,9 @@ export function createAgent(options: AgentOptions): Agent {
     await persistently(() => lease.start());
     await members.whenSynced(stopping.signal);
     await patiently(() => legacy.hasSynced && importPolicies.hasSynced && trafficShifts.hasSynced);
+    // Policies that limit callers reach data planes before the first export is accepted.
+    await patiently(() => accessPolicies.hasSynced);
+    dnsOptions.nudge();
   }
 
   async function patiently(isIn: () => boolean): Promise<void> {
@@ -419,6 +426,12 @@ export function createAgent(options: AgentOptions): Agent {
         views,
         policies,
         importPolicies,
+        accessPolicies,
+        accessPolicyOptions: {
+          mode: () => access.mode,
+          leases: () => carriers.reports,
+          closed: () => access.closed,
+        },
         trafficShifts,
         countsOf: (service) => carriers.countsOf(service),
         leftBy: (service, cluster) => carriers.leftBy(service, cluster),
@@ -436,7 +449,10 @@ export function createAgent(options: AgentOptions): Agent {
       every(brokerCheckMs, lookAtBroker);
       every(upgradeCheckMs, upgradesChanged);
       every(carrierCheckMs, () => carriers.look());
-      every(enforcementCheckMs, () => enforcementReporter.look());
+      every(enforcementCheckMs, () => {
+        enforcementReporter.look();
+        queues.add(['access-policy'], accessPolicies.keys());
+      });
     },
     leaveWord: async () => {
       isLeaving = true;

@@ -12,6 +12,7 @@ export type ControllerName =
   | 'policy'
   | 'policy-status'
   | 'import-policy-status'
+  | 'access-policy'
   | 'shift'
   | 'placement'
   | 'placement-status'

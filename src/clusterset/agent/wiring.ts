@@ -15,6 +15,7 @@ import { createLegacyController } from '../controllers/legacy.ts';
 import { createPlacementController } from '../controllers/placement.ts';
 import type { PlacementProblems } from '../controllers/placement-problems.ts';
 import { createPlacementStatusController } from '../controllers/placement-status.ts';
+import { type AccessPoliciesOptions, createAccessPolicies } from '../controllers/policies/access-policies.ts';
 import { createPolicyController } from '../controllers/policies/exports-by-policy.ts';
 import { createRoutes } from '../controllers/policies/routes.ts';
 import { createShifts, shiftedService } from '../controllers/policies/shifts.ts';
@@ -36,6 +37,7 @@ import type { LegacyRecords } from '../copies/legacy-records.ts';
 import { Publications } from '../copies/publications.ts';
 import type { ClusterProperty } from '../kinds/cluster-property.ts';
 import type { FederatedService } from '../kinds/federated-service.ts';
+import type { ServiceAccessPolicy } from '../kinds/service-access-policy.ts';
 import type { ServiceExportPolicy } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import type { ServiceImportPolicy } from '../kinds/service-import-policy.ts';
@@ -55,6 +57,8 @@ export interface WiringOptions {
   readonly views: Informer<ServiceImport>;
   readonly policies: Informer<ServiceExportPolicy>;
   readonly importPolicies: Informer<ServiceImportPolicy>;
+  readonly accessPolicies: Informer<ServiceAccessPolicy>;
+  readonly accessPolicyOptions: Omit<AccessPoliciesOptions, 'policies'>;
   readonly trafficShifts: Informer<TrafficShift>;
   /** Connections of a service, as each proxy of this cluster counted them. */
   readonly countsOf: (service: string) => readonly ProxyCounts[];
@@ -75,7 +79,7 @@ const rivalsMax = 4;
 
 /** Starts them all, each on its own queue. */
 export function runControllers(queues: ControllerQueues, options: WiringOptions): void {
-  const { context, views, policies, importPolicies, trafficShifts, federated } = options;
+  const { context, views, policies, importPolicies, accessPolicies, trafficShifts, federated } = options;
   const { copies, members, memberServices, membership } = context;
   const gate = gateOf(options.ready);
   const whenSynced = () => options.ready;
@@ -158,6 +162,15 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
       { informer: copies.imports, keysOf: policiesOfImport },
     ],
     routes.reconcileStatus,
+  );
+  const limiting = createAccessPolicies(context, { ...options.accessPolicyOptions, policies: accessPolicies });
+  run(
+    'access-policy',
+    [
+      { informer: withoutWaiting(accessPolicies), keysOf: (key) => [key] },
+      { informer: copies.exports, keysOf: limiting.policiesIn },
+    ],
+    limiting.reconcile,
   );
   run('shift', [own(trafficShifts)], shifts.reconcile);
   run('placement', [...exported, keyed(federated, recordKey), namespaces(placementsIn)], placing.reconcile);

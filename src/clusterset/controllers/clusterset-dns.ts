@@ -28,6 +28,7 @@ interface Wanted {
   readonly locality: SetLocality;
   readonly networks: SetNetworks;
   readonly access: SetAccess;
+  readonly callers: string | undefined;
   readonly ground: SetGround;
 }
 

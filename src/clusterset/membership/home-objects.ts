@@ -88,12 +88,14 @@ const clusterRules: PolicyRule[] = [
   { apiGroups: [own], resources: ['addressclaims'], verbs: all },
   {
     apiGroups: [own],
-    resources: ['serviceexportpolicies', 'serviceimportpolicies', 'trafficshifts'],
+    resources: ['serviceaccesspolicies', 'serviceexportpolicies', 'serviceimportpolicies', 'trafficshifts'],
     verbs: [...readVerbs],
   },
   {
     apiGroups: [own],
-    resources: ['serviceexportpolicies/status', 'serviceimportpolicies/status', 'trafficshifts/status'],
+    resources: ['serviceaccesspolicies', 'serviceexportpolicies', 'serviceimportpolicies', 'trafficshifts'].map(
+      (plural) => `${plural}/status`,
+    ),
     verbs: ['update'],
   },
   { apiGroups: ['about.k8s.io'], resources: ['clusterproperties'], verbs: [...readVerbs, 'create'] },

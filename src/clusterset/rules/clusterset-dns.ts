@@ -23,6 +23,8 @@ export interface DnsOptionsPlace {
   readonly locality?: SetLocality;
   readonly networks?: SetNetworks;
   readonly access?: SetAccess;
+  /** ServiceAccessPolicies, as data planes read them. */
+  readonly callers?: string | undefined;
   readonly ground?: SetGround;
   readonly namespace?: string;
 }
@@ -38,6 +40,7 @@ export function dnsOptionsManifest(options: DnsOptions, place: DnsOptionsPlace =
     ...localityData(locality),
     ...networksData(networks),
     ...accessData(access),
+    ...(place.callers && { callers: place.callers }),
     ...(ground && groundData(ground)),
   };
   return manifest(configMapType, { name: clusterSetDnsName, namespace }, { data }) as Manifest<ConfigMap>;

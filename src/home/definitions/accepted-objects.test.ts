@@ -117,6 +117,12 @@ const valid: Record<string, string> = {
   LivenessReport: `
     metadata: { name: portolan-liveness, namespace: prod-m-east }
     spec: { renewTime: '2026-01-01T00:00:00.000000Z', silent: [west] }`,
+  ServiceAccessPolicy: `
+    metadata: { name: db, namespace: shop }
+    spec:
+      services: [db]
+      from: [{ cluster: west, namespaces: [billing] }, { cluster: south.eu }]
+    status: { services: 1, observedGeneration: 1 }`,
   ServiceExportPolicy: `
     metadata: { name: shops }
     spec:

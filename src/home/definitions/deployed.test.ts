@@ -6,6 +6,7 @@ import { clusterType } from '../../clusterset/kinds/cluster.ts';
 import { clusterPropertyType } from '../../clusterset/kinds/cluster-property.ts';
 import { clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import { federatedServiceType } from '../../clusterset/kinds/federated-service.ts';
+import { serviceAccessPolicyType } from '../../clusterset/kinds/service-access-policy.ts';
 import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
 import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
@@ -43,6 +44,7 @@ describe('definitions of deploy/crds', () => {
         'Peer',
         'PeerExport',
         'PeerService',
+        'ServiceAccessPolicy',
         'ServiceExport',
         'ServiceExportPolicy',
         'ServiceImport',
@@ -84,7 +86,7 @@ describe('definitions of deploy/crds', () => {
     ...[addressClaimType, clusterPropertyType, clusterSetType, clusterType, federatedServiceType, federationType],
     ...[hostnameGeneratorType, meshExternalServiceType, peerExportType, peerServiceType, peerType],
     ...[serviceExportPolicyType, serviceExportType, serviceImportPolicyType, serviceImportType, serviceShardType],
-    trafficShiftType,
+    ...[serviceAccessPolicyType, trafficShiftType],
   ];
   test.each(types)('crds: $kind -> named in the model as in its definition', (type) => {
     const { group, kind, plural, isNamespaced, storageVersion } = kindOf(type.kind);

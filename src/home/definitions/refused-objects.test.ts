@@ -68,6 +68,22 @@ test.each<[string, string, string[]]>([
     ],
   ],
   [
+    'ServiceAccessPolicy',
+    'spec: { services: [], from: [{ cluster: West, namespaces: [] }, { cluster: west }, { cluster: west }] }',
+    [
+      'spec.services: Invalid value: 0: spec.services in body should have at least 1 items',
+      'spec.from[2]: Duplicate value: {"cluster":"west"}',
+      `spec.from[0].cluster: Invalid value: "West": spec.from[0].cluster in body should match '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'`,
+      'spec.from[0].namespaces: Invalid value: 0: spec.from[0].namespaces in body should have at least 1 items',
+    ],
+  ],
+  [
+    'ServiceAccessPolicy',
+    'spec: { from: [] }',
+    ['spec.from: Invalid value: 0: spec.from in body should have at least 1 items'],
+  ],
+  ['ServiceAccessPolicy', 'spec: { services: [db] }', ['spec.from: Required value']],
+  [
     'ServiceExportPolicy',
     'spec: { serviceSelector: { matchExpressions: [{ key: a, operator: Like }] } }',
     [

@@ -146,9 +146,9 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   parts.add('access', () => guard?.stop());
   /** A proxy that is no part of the kernel enforces nothing. */
   let accessMode = 'Open';
-  const onPlace = ({ access, nodeRanges, node: place }: ViewInput) => {
+  const onPlace = ({ access, callers, nodeRanges, node: place }: ViewInput) => {
     accessMode = access?.mode ?? accessMode;
-    guard?.use(access, [...nodeRanges.map(formatRange), ...(place?.spec?.podCIDRs ?? [])]);
+    guard?.use({ access, callers }, [...nodeRanges.map(formatRange), ...(place?.spec?.podCIDRs ?? [])]);
   };
   const accessReport = (): AccessReport | undefined => {
     if (guard !== undefined || accessMode === 'Open') return guard?.report();

@@ -27,6 +27,7 @@ import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts'
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { externalNamespace, proxyTokenAudience, xdsRootsName } from '../../kube/objects/ours.ts';
 import { partLabel, partState } from '../../kube/objects/part-lease.ts';
+import { callersAnnotation } from '../../kube/objects/reports/access-report.ts';
 import {
   formatProgrammed,
   type ProgrammedByRole,
@@ -315,6 +316,7 @@ function report(options: Reporting): PartLease {
     part: 'xds',
     extras: () => ({
       [complaintsAnnotation]: formatComplaints(own()),
+      [callersAnnotation]: 'true',
       [endingAnnotation]: formatEnding(service.proxies.ending(world.clock.wallMs())),
       [programmedAnnotation]: formatProgrammed(programmedIn(options)),
       ...gatewayAnnotations(options.gatewaysFound()),

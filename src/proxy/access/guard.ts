@@ -7,6 +7,7 @@ import type { Timer, World } from '../../base/world.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import type { SetAccess } from '../../clusterset/rules/access/set-access.ts';
 import { problemsOfSources } from '../../clusterset/rules/access/source-problems.ts';
+import { type Callers, noCallers } from '../../clusterset/rules/exports/callers.ts';
 import { accessOf } from '../../clusterset/rules/exports/export-access.ts';
 import { tuplesOf } from '../../clusterset/rules/exports/tuples.ts';
 import type { Client } from '../../kube/client/client.ts';
@@ -39,6 +40,11 @@ export interface AccessGuardOptions {
   readonly onChange: () => void;
 }
 
+export interface SaidAtHome {
+  readonly access?: SetAccess | undefined;
+  readonly callers?: Callers | undefined;
+}
+
 const lookMs = 10_000;
 const reportedMax = 10;
 const notProved = 'not proved yet';
@@ -54,6 +60,7 @@ interface Running {
 export class AccessGuard {
   readonly #options: AccessGuardOptions;
   #running: Running | undefined;
+  #callers = noCallers;
   #text = '';
   #turn: Promise<void> = Promise.resolve();
   #isStopped = false;
@@ -72,8 +79,10 @@ export class AccessGuard {
   }
 
   /** What the home says; `nodeRanges` are those of Pods on this node. */
-  use(access: SetAccess | undefined, nodeRanges: readonly string[]): void {
+  use({ access, callers = noCallers }: SaidAtHome, nodeRanges: readonly string[]): void {
     if (access === undefined) return;
+    this.#callers = callers;
+    this.#running?.plan.setCallers(callers);
     const text = JSON.stringify([access, [...access.sources], nodeRanges]);
     if (text === this.#text) return;
     this.#text = text;
@@ -109,6 +118,7 @@ export class AccessGuard {
       reason: failed?.reason ?? 'Enforced',
       message: (failed?.message ?? '').slice(0, 500),
       ...(uncovered > 0 ? { uncovered } : {}),
+      knowsCallers: true,
       refused,
     };
   }
@@ -157,7 +167,7 @@ export class AccessGuard {
       await this.#running.keeper.settled();
       this.#end();
       if (isOtherMode && this.#isRead) void this.#look();
-    } else this.#running = this.#start(new AccessPlan(config));
+    } else this.#running = this.#start(new AccessPlan(config, this.#callers));
     this.#options.onChange();
   }
 

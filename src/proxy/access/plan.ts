@@ -10,6 +10,7 @@ import {
   judgeSources,
   type SourceSpan,
 } from '../../clusterset/rules/access/sources.ts';
+import { type Callers, callersOf, noCallers } from '../../clusterset/rules/exports/callers.ts';
 import type { ExportAccess } from '../../clusterset/rules/exports/export-access.ts';
 import type { Element } from '../nft/port-plan.ts';
 import { chainOf, probeElements, setOf } from './names.ts';
@@ -52,6 +53,7 @@ const none: ReadonlySet<string> = new Set();
 
 export class AccessPlan {
   #config: AccessConfig;
+  #callers: Callers;
   readonly #exports = new Map<string, ExportAccess>();
   readonly #slices = new Map<string, KnownSlice>();
   /** Keys of slices by service. */
@@ -65,8 +67,18 @@ export class AccessPlan {
   readonly #dirty = new Set<string>();
   #onDirty: () => void = () => {};
 
-  constructor(config: AccessConfig) {
+  constructor(config: AccessConfig, callers: Callers = noCallers) {
     this.#config = config;
+    this.#callers = callers;
+  }
+
+  /** Only exports in namespaces whose policies differ are worked out anew. */
+  setCallers(callers: Callers): void {
+    if (callers.text === this.#callers.text) return;
+    const namespaces = this.#callers.differs(callers);
+    this.#callers = callers;
+    for (const key of this.#exports.keys())
+      if (namespaces?.has(key.slice(0, key.indexOf('/'))) ?? true) this.#mark(key);
   }
 
   onDirty(handler: () => void): void {
@@ -180,15 +192,26 @@ export class AccessPlan {
     return cluster !== '' && this.#uses.has(`${setOf(cluster)}${digit} ${key}`);
   }
 
+  /** Whether the export of a service names this cluster, and a policy keeps its packets out. */
+  isLeftOut(cluster: string, service: string): boolean {
+    const exported = this.#exports.get(service);
+    if (exported === undefined || cluster === '') return false;
+    const { exportTo } = callersOf(exported, service, this.#callers);
+    const isIn = (ids: readonly string[] | undefined) => ids?.includes(cluster) ?? true;
+    return isIn(exported.exportTo) && !isIn(exportTo);
+  }
+
   /** Whether packets to this tuple are looked at. */
   isGuarded(tuple: string): boolean {
     return this.#isPod(tuple.split(' ')[1]!) || this.#uses.has(`host${tuple[0]} ${tuple.slice(2)}`);
   }
 
   #plan(service: string): ReadonlySet<string> {
-    const access = this.#exports.get(service);
+    const exported = this.#exports.get(service);
     const keys = this.#slicesOf.get(service);
-    if (access === undefined || keys === undefined) return none;
+    if (exported === undefined || keys === undefined) return none;
+    // A packet shows no namespace: clusters of which some may call are refused here.
+    const access = callersOf(exported, service, this.#callers);
     const { clusters } = this.#config;
     const sets =
       access.exportTo === undefined ? ['every'] : clusters.filter((id) => access.exportTo!.includes(id)).map(setOf);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createMetrics } from '../../base/metrics.ts';
+import { Callers } from '../../clusterset/rules/exports/callers.ts';
 import { registerProxyMetrics } from '../nft/metrics.ts';
 import { AccessPlan, configOf } from './plan.ts';
 import { Refusals } from './refusals.ts';
@@ -43,6 +44,17 @@ test('refusals: counters rise, time out and come back -> every packet is counted
   read();
   read(['10.2.0.1', '10.1.0.7', 5432, 2]);
   expect(shown(refusals)).toEqual(['west shop/db 5432/tcp 7']);
+});
+
+test('refusals: a policy leaves out what the export names -> noted beside it', () => {
+  const limited = new AccessPlan(plan.config, new Callers('[{"namespace":"shop","from":{"south":"all"}}]'));
+  limited.setSlice('shop/db-1', { service: 'shop/db', tuples: ['4 10.1.0.7 . tcp . 5432'] });
+  limited.setExport('shop/db', { exportTo: undefined });
+  const refusals = counting();
+  refusals.count('seen4', seen(['10.2.0.1', '10.1.0.7', 5432, 3]), limited);
+  expect(refusals.mostFrequent(1)).toMatchObject([{ from: 'west', service: 'shop/db', byPolicy: true, packets: 3 }]);
+  limited.setExport('shop/db', { exportTo: ['south'] });
+  expect([limited.isLeftOut('west', 'shop/db'), limited.isLeftOut('south', 'shop/db')]).toEqual([false, false]);
 });
 
 test('refusals: an address without a Service, a caller that is no member, nonsense -> by address; left out', () => {

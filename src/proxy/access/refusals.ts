@@ -46,7 +46,9 @@ export class Refusals {
       const more = packets >= known ? packets - known : packets;
       const tuple = `${to.family === 'IPv4' ? 4 : 6} ${formatIp(to)} . ${protocol} . ${port}`;
       const service = plan.serviceAt(tuple) ?? formatIp(to);
-      if (more > 0) this.#note({ from: cluster || 'several clusters', service, port: `${port}/${protocol}` }, more);
+      const byPolicy = plan.isLeftOut(cluster, service) ? { byPolicy: true as const } : {};
+      const what = { from: cluster || 'several clusters', service, port: `${port}/${protocol}`, ...byPolicy };
+      if (more > 0) this.#note(what, more);
     }
     this.#counted.set(set, counted);
   }

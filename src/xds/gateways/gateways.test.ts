@@ -6,15 +6,7 @@ import { gatewayResources, shardResource } from './gateway.ts';
 import { authorityOf, memberDomain, nodeIdentities, shardOf } from './names.ts';
 import { nearHealthResources } from './near-health.ts';
 import { nearSideResources } from './near-side.ts';
-import {
-  allowedCallers,
-  authoritiesOf,
-  type ExportedPort,
-  portChains,
-  portEndpoints,
-  portName,
-  portResources,
-} from './service.ts';
+import { authoritiesOf, type ExportedPort, portChains, portEndpoints, portName, portResources } from './service.ts';
 import { callersTrust, gatewayTrust } from './trust.ts';
 
 const members = { own: 'east', clusterSet: 'prod', callers: ['west', 'south'] };
@@ -58,10 +50,12 @@ test('gateway: 100,000 random callers, services and limits -> who may import may
     const own = ids[Math.floor(random() * ids.length)]!;
     const exportTo = random() < 0.2 ? undefined : some();
     const callers = some().filter((id) => id !== own);
-    const allowed = allowedCallers(exported({ exportTo }), { own, clusterSet: 'prod', callers });
+    const members = { own, clusterSet: 'prod', callers };
+    const { chains } = portChains(exported({ exportTo }), { authorities: ['a:1'], members });
+    const allowed = chains.map(({ name }) => String(name).split(' ').at(-1));
     const shard = { spec: { exportTo } } as ServiceShard;
     for (const reader of callers) {
-      const isAllowed = allowed === 'all' || allowed.includes(reader);
+      const isAllowed = allowed.includes('all') || allowed.includes(reader);
       if (isAllowed !== isExportedTo(shard, { exporter: own, reader }))
         throw new Error(`round ${round}: ${reader} of ${own}, exported to ${String(exportTo)}`);
     }
@@ -112,7 +106,7 @@ test('gateway: trust -> roots are good for their own domain, proxies call and ga
   const trust = { id: 'west', domain: memberDomain('west', 'prod'), roots: ['one', 'two'] };
   const text = JSON.stringify(callersTrust(trust).body);
   expect(text).toContain('"trust_domains":[{"name":"west.prod","trust_bundle":{"inline_string":"one\\ntwo\\n"}}]');
-  expect(text).toContain('spiffe://west\\\\.prod/node/[A-Za-z0-9._-]+');
+  expect(text).toContain('spiffe://west\\\\.prod/(ns/[a-z0-9-]+/)?node/[A-Za-z0-9._-]+');
   expect(JSON.stringify(gatewayTrust(trust).body)).toContain('"exact":"spiffe://west.prod/gateway"');
 });
 

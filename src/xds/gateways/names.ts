@@ -22,6 +22,11 @@ export function nodeIdentities(domain: string): string {
   return `spiffe://${domain}/node/`;
 }
 
+/** Beginning of the identities that a member's proxies have for Pods of one of its namespaces, or of any. */
+export function namespaceIdentities(domain: string, namespace?: string): string {
+  return `spiffe://${domain}/ns/${namespace === undefined ? '' : `${namespace}/`}`;
+}
+
 /** `name` is that of the proxy: letters, digits, dots, dashes and underscores. */
 export function nodeIdentity(domain: string, name: string): string {
   return `${nodeIdentities(domain)}${name}`;

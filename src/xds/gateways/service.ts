@@ -6,7 +6,7 @@ import { mayUse } from '../../clusterset/kinds/service-shard.ts';
 import { edsCluster, socketAddress, takeChain, tcpProxy, typed } from '../bodies.ts';
 import type { OwnEndpoint } from '../own-endpoints.ts';
 import type { Cause, XdsResource } from '../resource.ts';
-import { authorityOf, memberDomain, nodeIdentities, shardOf } from './names.ts';
+import { authorityOf, memberDomain, namespaceIdentities, nodeIdentities, shardOf } from './names.ts';
 
 export interface ExportedPort {
   readonly namespace: string;
@@ -18,6 +18,8 @@ export interface ExportedPort {
   readonly host: string;
   /** Ids of the clusters that may call it; undefined is all. */
   readonly exportTo: readonly string[] | undefined;
+  /** Of other clusters: the namespaces that may call it. */
+  readonly namespaces?: ReadonlyMap<string, readonly string[]>;
 }
 
 export interface GatewayMembers {
@@ -38,10 +40,26 @@ export function authoritiesOf({ addresses, host, port }: ExportedPort): string[]
   return [...new Set([...addresses, host])].map((each) => authorityOf(each, port)).sort();
 }
 
-/** Ids of the callers that may use it, or `all`. */
-export function allowedCallers(exported: ExportedPort, { own, callers }: GatewayMembers): 'all' | readonly string[] {
+/** Who may call: a member with all of its proxies, or one of its namespaces. */
+interface AllowedCaller {
+  /** In the name of its chain. */
+  readonly who: string;
+  /** Beginnings of identities. */
+  readonly identities: readonly string[];
+}
+
+function allowedCallers(exported: ExportedPort, { own, callers, clusterSet }: GatewayMembers): 'all' | AllowedCaller[] {
   if (exported.exportTo === undefined) return 'all';
-  return callers.filter((reader) => mayUse(exported.exportTo, { exporter: own, reader })).sort();
+  const domainOf = (id: string) => memberDomain(id, clusterSet);
+  return [...callers].sort().flatMap((id): AllowedCaller[] => {
+    const domain = domainOf(id);
+    if (mayUse(exported.exportTo, { exporter: own, reader: id }))
+      return [{ who: `of ${id}`, identities: [nodeIdentities(domain), namespaceIdentities(domain)] }];
+    const namespaces = exported.namespaces?.get(id) ?? [];
+    return namespaces.map((namespace) => {
+      return { who: `of ${namespace} in ${id}`, identities: [namespaceIdentities(domain, namespace)] };
+    });
+  });
 }
 
 const unlimited: JsonObject = {
@@ -62,7 +80,7 @@ export function portResources(
 
   function hostBody(): JsonObject {
     const allowed = allowedCallers(exported, members);
-    const rbac = allowed === 'all' ? allowAll : allow(allowed.map((id) => memberDomain(id, members.clusterSet)));
+    const rbac = allowed === 'all' ? allowAll : allow(allowed.flatMap(({ identities }) => identities));
     return {
       name: hostResource(name),
       domains: [...authorities],
@@ -95,18 +113,15 @@ export function portChains(
 ): PortChains {
   const cluster = portName(exported);
   const allowed = allowedCallers(exported, members);
-  const callers =
-    allowed === 'all' ? [['all', ''] as const] : allowed.map((id) => [`of ${id}`, identities(id)] as const);
+  const callers: readonly AllowedCaller[] = allowed === 'all' ? [{ who: 'all', identities: [''] }] : allowed;
   const more = { stat_prefix: 'gateway', max_connect_attempts: 3, idle_timeout: '0s' };
-  const chains = callers.map(([who]) => ({ name: `${cluster} ${who}`, filters: [tcpProxy(cluster, more)] }));
+  const chains = callers.map(({ who }) => ({ name: `${cluster} ${who}`, filters: [tcpProxy(cluster, more)] }));
   const matches = authorities.flatMap((authority) =>
-    callers.map(([who, prefix]) => [`${authority} ${prefix}`, takeChain(`${cluster} ${who}`)] as const),
+    callers.flatMap(({ who, identities }) =>
+      identities.map((prefix) => [`${authority} ${prefix}`, takeChain(`${cluster} ${who}`)] as const),
+    ),
   );
   return { chains, matches: Object.fromEntries(matches) };
-
-  function identities(id: string): string {
-    return nodeIdentities(memberDomain(id, members.clusterSet));
-  }
 }
 
 export const gatewayRoutes = 'gateway';
@@ -139,12 +154,10 @@ const allowAll: JsonObject = {
   rules: { action: 'ALLOW', policies: { all: { ...anything, principals: [{ any: true }] } } },
 };
 
-/** Proxies of these trust domains, and nobody if there are none. */
-export function allow(domains: readonly string[]): JsonObject {
-  if (domains.length === 0) return { rules: { action: 'ALLOW', policies: {} } };
-  const principals = domains.map((domain) => {
-    return { authenticated: { principal_name: { prefix: nodeIdentities(domain) } } };
-  });
+/** Identities with these beginnings, and nobody if there are none. */
+export function allow(identities: readonly string[]): JsonObject {
+  if (identities.length === 0) return { rules: { action: 'ALLOW', policies: {} } };
+  const principals = identities.map((prefix) => ({ authenticated: { principal_name: { prefix } } }));
   return { rules: { action: 'ALLOW', policies: { callers: { ...anything, principals } } } };
 }
 

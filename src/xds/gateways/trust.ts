@@ -5,7 +5,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { Credentials } from '../../base/x509/certificates.ts';
 import { typed } from '../bodies.ts';
 import type { XdsResource } from '../resource.ts';
-import { gatewayIdentity, nodeIdentities } from './names.ts';
+import { gatewayIdentity } from './names.ts';
 
 export const tls13: JsonObject = {
   tls_minimum_protocol_version: 'TLSv1_3',
@@ -41,7 +41,7 @@ export interface MemberTrust {
 
 export function callersTrust({ id, domain, roots }: MemberTrust): XdsResource {
   // A query or a fragment behind it is no part of an identity.
-  const regex = `${nodeIdentities(domain).replaceAll('.', '\\.')}[A-Za-z0-9._-]+`;
+  const regex = `spiffe://${domain.replaceAll('.', '\\.')}/(ns/[a-z0-9-]+/)?node/[A-Za-z0-9._-]+`;
   return trustResource(memberSecret(id), { domain, roots, matcher: { safe_regex: { regex } } });
 }
 

@@ -6,6 +6,7 @@ import { FactBook } from '../../catalog/facts/fact-book.ts';
 import { followImports } from '../../catalog/follow-imports.ts';
 import type { Place } from '../../clusterset/rules/choice/locality.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
+import { type Callers, noCallers, readCallers } from '../../clusterset/rules/exports/callers.ts';
 import { readLocality, type SetLocality, unknownLocality } from '../../clusterset/rules/locality.ts';
 import { oneNetwork, readNetworks, type SetNetworks } from '../../clusterset/rules/networks/networks.ts';
 import { allocatedRanges } from '../../clusterset/rules/set-ground.ts';
@@ -23,6 +24,8 @@ export interface ClustersetSource extends XdsSource {
   locality(): SetLocality;
   /** Which of them lie in other networks. */
   networks(): SetNetworks;
+  /** Who may call exported services, as ServiceAccessPolicies have it. */
+  callers(): Callers;
   /** The zone of clusterset names. */
   domain(): string;
   /** An import by `namespace/name`, with the addresses that are its own; undefined if there is none. */
@@ -31,6 +34,8 @@ export interface ClustersetSource extends XdsSource {
   onService(listener: (key: string) => void): () => void;
   /** Called when networks or the zone have changed. */
   onOptions(listener: () => void): () => void;
+  /** Called when policies have changed, with their namespaces; undefined is any. */
+  onCallers(listener: (namespaces: ReadonlySet<string> | undefined) => void): () => void;
 }
 
 const optionsKey = '';
@@ -44,8 +49,10 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
   let domain = 'clusterset.local';
   let locality = unknownLocality;
   let networks = oneNetwork;
+  let callers = noCallers;
   const serviceListeners = new Set<(key: string) => void>();
   const optionListeners = new Set<() => void>();
+  const callerListeners = new Set<(namespaces: ReadonlySet<string> | undefined) => void>();
   const fieldSelector = `metadata.name=${clusterSetDnsName}`;
   const config = createInformer<ConfigMap>({
     ...{ client, world, log, type: configMapType, namespace: systemNamespace, fieldSelector },
@@ -100,6 +107,10 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
     networks = readNetworks(next ?? {});
     domain = readDnsOptions(next ?? {}).zone;
     if (JSON.stringify([domain, [...networks.clusters]]) !== before) for (const listener of optionListeners) listener();
+    const said = readCallers(next);
+    const namespaces = callers.differs(said);
+    callers = said;
+    if (namespaces?.size !== 0) for (const listener of callerListeners) listener(namespaces);
     addresses.setRanges(allocatedRanges(next ?? {}));
     batch.add(optionsKey);
   });
@@ -121,6 +132,7 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
     },
     locality: () => locality,
     networks: () => networks,
+    callers: () => callers,
     domain: () => domain,
     service: (key) => {
       const service = serviceOf(key);
@@ -133,6 +145,10 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
     onOptions: (listener) => {
       optionListeners.add(listener);
       return () => optionListeners.delete(listener);
+    },
+    onCallers: (listener) => {
+      callerListeners.add(listener);
+      return () => callerListeners.delete(listener);
     },
   };
 }

@@ -10,6 +10,7 @@ import {
   clusterSetProperty,
 } from '../../clusterset/kinds/cluster-property.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { callersOf } from '../../clusterset/rules/exports/callers.ts';
 import { accessOf } from '../../clusterset/rules/exports/export-access.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
@@ -206,7 +207,8 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
     return service.ports.flatMap(({ port }) => {
       const slicePort = ownNames.get(port);
       if (slicePort === undefined) return [];
-      const exported = { namespace, service: name, port, addresses: ips, host, exportTo: access.exportTo };
+      const { exportTo, namespaces } = callersOf(access, key, clusterset.callers());
+      const exported = { namespace, service: name, port, addresses: ips, host, exportTo, namespaces };
       return [{ exported, slicePort, shard: shardOf(portName(exported)) }];
     });
   }
@@ -261,6 +263,9 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
     properties.on(() => batch.add(networksKey)),
     clusterset.onService((key) => batch.add(key)),
     clusterset.onOptions(() => batch.add(networksKey)),
+    clusterset.onCallers((namespaces) => {
+      for (const key of exports.keys()) if (namespaces?.has(key.slice(0, key.indexOf('/'))) ?? true) batch.add(key);
+    }),
     onServiceSlices(slices, (key) => {
       if (served.has(key)) batch.add(key);
     }),

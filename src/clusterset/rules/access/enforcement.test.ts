@@ -83,6 +83,13 @@ test('AccessEnforced: refusals of several nodes -> added up, the last time count
   ]);
 });
 
+test('refusal: the export names the caller, a policy does not -> it is said of the policy', () => {
+  const refusal = { from: 'west', service: 'shop/db', port: '80/tcp', byPolicy: true, packets: 1, lastAt: '' } as const;
+  expect(describeRefusal(refusal, { mode: 'Exported', isExported: () => true })).toBe(
+    'west is refused at shop/db, port 80/tcp: no ServiceAccessPolicy lets its packets in',
+  );
+});
+
 test.each([
   ['Exported', 'shop/db', true, 'west is refused at shop/db, port 80/tcp: not exported to it'],
   ['Exported', 'shop/db', false, 'west is refused at shop/db, port 80/tcp: not exported'],

@@ -129,14 +129,16 @@ export function describeProblems(problems: readonly NodeProblem[]): string {
 
 /** Why a call was refused, in a sentence such as `west is refused at shop/db, port 8080/tcp: not exported to it`. */
 export function describeRefusal(
-  { from, service, port }: Refusal,
+  { from, service, port, byPolicy }: Refusal,
   { mode, isExported }: { readonly mode: AccessMode; readonly isExported: (service: string) => boolean },
 ): string {
   const verb = mode === 'Audit' ? 'would be refused' : 'is refused';
   const why = !service.includes('/')
     ? 'no Service has this port there'
-    : isExported(service)
-      ? 'not exported to it'
-      : 'not exported';
+    : byPolicy
+      ? 'no ServiceAccessPolicy lets its packets in'
+      : isExported(service)
+        ? 'not exported to it'
+        : 'not exported';
   return `${from} ${verb} at ${service}, port ${port}: ${why}`;
 }

@@ -5,6 +5,9 @@ import type { Lease } from '../lease.ts';
 
 export const accessAnnotation = 'portolan.dev/access';
 
+/** On the Lease of a discovery server that applies ServiceAccessPolicies at gateways. */
+export const callersAnnotation = 'portolan.dev/applies-callers';
+
 /** Connections of one cluster to one port that were refused, or would be. */
 export interface Refusal {
   readonly from: string;
@@ -12,6 +15,8 @@ export interface Refusal {
   readonly service: string;
   /** Such as `8080/tcp`. */
   readonly port: string;
+  /** The export names the caller's cluster, and a ServiceAccessPolicy does not. */
+  readonly byPolicy?: true;
   readonly packets: number;
   /** RFC 3339: when the count was seen to rise. */
   readonly lastAt: string;
@@ -25,6 +30,8 @@ export interface AccessReport {
   readonly message: string;
   /** Ports of Pods with a node's own address that no export names, which stay open. */
   readonly uncovered?: number;
+  /** It applies ServiceAccessPolicies. */
+  readonly knowsCallers?: boolean;
   /** The most frequent ones. */
   readonly refused: readonly Refusal[];
 }
@@ -44,6 +51,7 @@ export function readAccessReport({ metadata }: Lease): AccessReport | undefined 
       reason: textIn(value['reason']),
       message: textIn(value['message']),
       ...(typeof uncovered === 'number' ? { uncovered } : {}),
+      ...(value['knowsCallers'] === true ? { knowsCallers: true } : {}),
       refused: Array.isArray(refused) ? refused.slice(0, refusedMax).flatMap(refusalIn) : [],
     };
   } catch {
@@ -54,7 +62,8 @@ export function readAccessReport({ metadata }: Lease): AccessReport | undefined 
 function refusalIn(value: unknown): Refusal[] {
   if (!isObject(value) || typeof value['packets'] !== 'number' || !Number.isFinite(value['packets'])) return [];
   const [from, service, port, lastAt] = ['from', 'service', 'port', 'lastAt'].map((key) => textIn(value[key]));
-  return [{ from: from!, service: service!, port: port!, packets: value['packets'], lastAt: lastAt! }];
+  const byPolicy = value['byPolicy'] === true ? { byPolicy: true as const } : {};
+  return [{ from: from!, service: service!, port: port!, ...byPolicy, packets: value['packets'], lastAt: lastAt! }];
 }
 
 function textIn(value: unknown): string {
