@@ -3,8 +3,10 @@
 
 import { X509Certificate } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { issueCertificate } from '../src/base/x509/certificates.ts';
@@ -41,6 +43,7 @@ describeWith(['prometheus', 'promtool'], 'prometheus', () => {
   let broker: ApiProcess;
   let prometheus: TestPrometheus;
   let watch: AlertWatch;
+  let stopServer: () => Promise<unknown>;
 
   const kubeconfigOf = (name: string) => join(folder, name, 'admin.kubeconfig');
   const at = async (name: string, line: string, input?: string) => {
@@ -146,12 +149,42 @@ describeWith(['prometheus', 'promtool'], 'prometheus', () => {
     }
   });
 
+  const dnsOfEast = () => {
+    const out = processes.get('east')!.out();
+    return { host: '127.0.0.1', port: Number(/^dns +127\.0\.0\.1:(\d+)/m.exec(out)![1]) };
+  };
+  const askCheckout = () => askUdp(dnsOfEast(), 'checkout.shop.svc.clusterset.local A');
+
+  /** Connections to the imported service, through the proxy of east. */
+  async function connectTo(address: string, count: number): Promise<void> {
+    for (let left = count; left > 0; left -= 1)
+      await new Promise<void>((resolve) => {
+        const socket = connect({ host: address, port: 80 }, () => socket.end('hello'));
+        socket.on('error', () => {}).on('data', () => {});
+        socket.once('close', () => resolve());
+      });
+  }
+
+  async function listenAt(address: string): Promise<void> {
+    const server = createServer((socket) => socket.on('error', () => {}).pipe(socket));
+    await new Promise<void>((resolve) => server.listen(80, address, resolve));
+    stops.push(async () => server.close());
+    stopServer = () => new Promise((resolve) => server.close(resolve));
+  }
+
   test('a service is exported and asked for -> all queries of dashboards answer, and all series of alerts are there', async () => {
     await at('west', `register shop/checkout --address 127.${part}.254.1 --port 80:80 --export --wait`);
     await at('east', 'register shop/other --address 127.0.0.1 --port 81:81 --export');
-    const dns = { host: '127.0.0.1', port: Number(/^dns +127\.0\.0\.1:(\d+)/m.exec(processes.get('east')!.out())![1]) };
-    const ask = () => askUdp(dns, 'checkout.shop.svc.clusterset.local A');
-    await expect.poll(ask, { timeout: waitMs }).toMatch(new RegExp(`^127\\.${part}\\.`));
+    await expect.poll(askCheckout, { timeout: waitMs }).toMatch(new RegExp(`^127\\.${part}\\.`));
+    // Endpoints on loopback are used where the set's admin names them.
+    await at('broker', `broker accept west --clusterset prod --allowed-range 127.${part}.254.1/32`);
+    await listenAt(`127.${part}.254.1`);
+    const address = await askCheckout();
+    const passed = async () => {
+      await connectTo(address, 1);
+      return (await prometheus.query('portolan_proxy_place_bytes_total > 0')).length;
+    };
+    await expect.poll(passed, { timeout: waitMs }).toBeGreaterThan(0);
     const trust = `--domain north.example --bundle ${join(folder, 'west', 'pki', 'ca.crt')} --allow north.example`;
     await at('east', `peer add north --address 127.0.0.1:9 ${trust}`);
     for (const [metric, least] of [
@@ -188,6 +221,25 @@ describeWith(['prometheus', 'promtool'], 'prometheus', () => {
     await Promise.all([at('east', 'unexport shop/missing'), at('east', 'peer remove north')]);
     await ends('PortolanExportInvalid', 'agent-east');
     await ends('PortolanPeerDisconnected', 'peering-east');
+  });
+
+  test('the endpoint of a service is gone -> an alert while connections fail, until it is back', async () => {
+    const address = await askCheckout();
+    await stopServer();
+    let isOver = false;
+    const clients = async () => {
+      while (!isOver) {
+        await connectTo(address, 10);
+        await pause(100);
+      }
+    };
+    const calling = clients();
+    await fires('PortolanServiceFailing', 'west');
+    await listenAt(`127.${part}.254.1`);
+    await ends('PortolanServiceFailing', 'west').finally(() => {
+      isOver = true;
+    });
+    await calling;
   });
 
   test('a certificate authority with 20 days left -> an alert, until it is replaced', async () => {

@@ -80,6 +80,20 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
   PortolanProxyCertificateOverdue: flips('portolan_xds_proxy_certificates_due', 1, 0),
   PortolanGatewayUnreachable: flips('portolan_gateway_reachable{remote="east",gateway="192.0.2.1:15443"}', 0, 1),
   PortolanAccessNotEnforced: flips('portolan_proxy_access_enforced', 0, 1),
+  PortolanServiceFailing: {
+    series: {
+      'portolan_proxy_connections_total{namespace="shop",service="web",destination_cluster="west",outcome="tried"}':
+        '0+60x120',
+      'portolan_proxy_connections_total{namespace="shop",service="web",destination_cluster="west",outcome="answered"}':
+        '0+50x60 3060+60x60',
+      'portolan_proxy_connections_total{namespace="shop",service="idle",destination_cluster="west",outcome="tried"}':
+        '1x120',
+      'portolan_proxy_connections_total{namespace="shop",service="idle",destination_cluster="west",outcome="answered"}':
+        '0x120',
+    },
+    firesAt: 20,
+    endsAt: 100,
+  },
   PortolanGatewayCertificateOverdue: {
     series: {
       'portolan_certificate_expiry_timestamp_seconds{certificate="gateway"}': `${3 * hour}x60 ${day}x60`,

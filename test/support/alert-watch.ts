@@ -16,6 +16,7 @@ export const alertsOfTests: readonly string[] = [
   'PortolanExportInvalid',
   'PortolanCertificateEnds',
   'PortolanPeerDisconnected',
+  'PortolanServiceFailing',
 ];
 
 /** The rules with no `for`. With `window`, the minutes that an expression looks back become that time. */

@@ -82,7 +82,15 @@ export class TestPrometheus {
   async firing(name: string): Promise<string[]> {
     const found = await this.query(`ALERTS{alertname="${name}",alertstate="firing"}`);
     return found
-      .map(({ metric }) => metric['member'] ?? metric['cluster'] ?? metric['instance'] ?? metric['zone'] ?? '')
+      .map(
+        ({ metric }) =>
+          metric['member'] ??
+          metric['cluster'] ??
+          metric['instance'] ??
+          metric['zone'] ??
+          metric['destination_cluster'] ??
+          '',
+      )
       .sort();
   }
 

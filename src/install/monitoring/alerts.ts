@@ -236,6 +236,22 @@ export const alerts: readonly Alert[] = [
     code: 'PTL0906',
   },
   {
+    name: 'PortolanServiceFailing',
+    // A service that nobody calls fails nobody.
+    expression:
+      '1 - sum by (namespace, service, destination_cluster) (rate(portolan_proxy_connections_total{outcome="answered"}[5m])) / (sum by (namespace, service, destination_cluster) (rate(portolan_proxy_connections_total{outcome="tried"}[5m])) > 0.1) > 0.05',
+    holds: '5m',
+    severity: 'warning',
+    summary:
+      '{{ $value | humanizePercentage }} of connections to {{ $labels.namespace }}/{{ $labels.service }} in cluster {{ $labels.destination_cluster }} fail',
+    effect: 'Clients get refusals or no answer, or try again with another endpoint.',
+    steps: [
+      'Find out whether they are refused or not answered, and from where: `portolan observe --service NAMESPACE/NAME --to CLUSTER`.',
+      'Refused: look whether the Pods listen on the target port, and whether an export with `access` leaves the clients out.',
+      'Not answered: run `portolan doctor` in both clusters; a firewall or a missing route is likely if all endpoints of the cluster are silent.',
+    ],
+  },
+  {
     name: 'PortolanGatewayCertificateOverdue',
     // It lives for 24 hours and is renewed after 16.
     expression: `portolan_certificate_expiry_timestamp_seconds{certificate="gateway"} - time() < ${day / 6}`,

@@ -3,7 +3,7 @@
 export interface Panel {
   readonly title: string;
   /** As Grafana names units. */
-  readonly unit: 'short' | 's' | 'bytes' | 'reqps' | 'percentunit' | 'dtdurations';
+  readonly unit: 'short' | 's' | 'bytes' | 'reqps' | 'Bps' | 'percentunit' | 'dtdurations';
   /** Legend and expression. */
   readonly queries: readonly (readonly [legend: string, expression: string])[];
 }
@@ -71,6 +71,82 @@ const clusterset: Dashboard = {
       queries: [
         ['{{certificate}} of {{instance}}', 'portolan_certificate_expiry_timestamp_seconds - time()'],
         ['token of {{instance}}', 'portolan_agent_token_expiry_timestamp_seconds - time()'],
+      ],
+    },
+  ],
+};
+
+const by = (labels: string, metric: string) => `sum by (${labels}) (rate(portolan_${metric}[$__rate_interval]))`;
+const failures = (labels: string) =>
+  `${by(labels, 'proxy_connections_total{outcome="tried"}')} - ${by(labels, 'proxy_connections_total{outcome="answered"}')}`;
+const clusters = 'source_cluster, destination_cluster';
+
+const traffic: Dashboard = {
+  file: 'traffic.json',
+  title: 'Portolan traffic',
+  panels: [
+    {
+      title: 'New connections by service',
+      unit: 'reqps',
+      queries: [['{{namespace}}/{{service}}', by('namespace, service', 'proxy_connections_total{outcome="tried"}')]],
+    },
+    {
+      title: 'Connections that fail, by service',
+      unit: 'reqps',
+      queries: [
+        ['{{namespace}}/{{service}} in {{destination_cluster}}', failures('namespace, service, destination_cluster')],
+      ],
+    },
+    {
+      title: 'Connections that are refused or reset',
+      unit: 'reqps',
+      queries: [
+        [
+          '{{namespace}}/{{service}} {{outcome}}',
+          by('namespace, service, outcome', 'proxy_connections_total{outcome=~"refused|reset"}'),
+        ],
+      ],
+    },
+    {
+      title: 'New connections between clusters',
+      unit: 'reqps',
+      queries: [
+        ['{{source_cluster}} to {{destination_cluster}}', by(clusters, 'proxy_connections_total{outcome="tried"}')],
+      ],
+    },
+    {
+      title: 'Connections that fail, between clusters',
+      unit: 'reqps',
+      queries: [['{{source_cluster}} to {{destination_cluster}}', failures(clusters)]],
+    },
+    {
+      title: 'Bytes by service',
+      unit: 'Bps',
+      queries: [['{{namespace}}/{{service}} {{direction}}', by('namespace, service, direction', 'proxy_bytes_total')]],
+    },
+    {
+      title: 'Bytes between clusters',
+      unit: 'Bps',
+      queries: [['{{source_cluster}} to {{destination_cluster}}', by(clusters, 'proxy_place_bytes_total')]],
+    },
+    {
+      title: 'Bytes between zones',
+      unit: 'Bps',
+      queries: [
+        [
+          '{{source_region}} {{source_zone}} to {{destination_region}} {{destination_zone}}',
+          by('source_region, source_zone, destination_region, destination_zone', 'proxy_place_bytes_total'),
+        ],
+      ],
+    },
+    {
+      title: 'Bytes between regions',
+      unit: 'Bps',
+      queries: [
+        [
+          '{{source_region}} to {{destination_region}}',
+          by('source_region, destination_region', 'proxy_place_bytes_total'),
+        ],
       ],
     },
   ],
@@ -174,4 +250,4 @@ const parts: Dashboard = {
   ],
 };
 
-export const dashboards: readonly Dashboard[] = [clusterset, dns, parts];
+export const dashboards: readonly Dashboard[] = [clusterset, traffic, dns, parts];

@@ -27,6 +27,7 @@ import type { FlowPage } from '../../proxy/flows/flow.ts';
 import { type AskedFlows, flowPage, KernelFlows } from '../../proxy/flows/flows.ts';
 import { FlowOwners } from '../../proxy/flows/owners.ts';
 import { Totals } from '../../proxy/flows/totals.ts';
+import { registerTrafficMetrics } from '../../proxy/flows/traffic-metrics.ts';
 import { RateWindow, type TrafficPage, trafficPage } from '../../proxy/flows/traffic-page.ts';
 import { NearSide } from '../../proxy/near-side.ts';
 import { openKernelMode } from '../../proxy/nft/kernel-mode.ts';
@@ -115,7 +116,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   const [totals, owners, sinceMs] = [new Totals(), new FlowOwners(state), world.clock.wallMs()];
   const window = new RateWindow(totals, world.clock.monotonicMs());
   const ownFlows =
-    options.recordsFlows && mode === 'userspace'
+    mode === 'userspace'
       ? new UserspaceFlows(world.clock, totals, (...endpoint) => owners.ownerOf(...endpoint))
       : undefined;
   const serving =
@@ -177,7 +178,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
         })
       : undefined;
   parts.add('flows', () => kernelFlows?.stop());
-  const recorded = kernelFlows ?? ownFlows;
+  const recorded = kernelFlows ?? (options.recordsFlows ? ownFlows : undefined);
   const judge = 'judge' in serving ? serving.judge : undefined;
   const problemsOf = () => serving.status().problems;
   registerProxyMetrics({
@@ -185,12 +186,12 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
     size: () => serving.status().size,
     problems: () => Object.keys(problemsOf()).length,
     isStale: () => attachment.staleSinceMs() !== undefined,
-    connections: () => serving.tally.report(),
     isEnforced: () => accessReport()?.isEnforced,
     refusals: () => guard?.refusals() ?? [],
     silent: () => judge?.report() ?? new Map(),
     paths: () => judge?.paths.entries() ?? [],
   });
+  registerTrafficMetrics({ metrics, totals, self: () => state.view.self });
   const whenServing = attachment
     .whenSynced()
     .then(() => serving.start())

@@ -77,7 +77,7 @@ test('refusals: more pairs than are kept -> the rest is counted as other, no pac
   const metrics = createMetrics();
   registerProxyMetrics({
     ...{ metrics, size: () => ({ services: 0, ports: 0 }), problems: () => 0, isStale: () => false },
-    ...{ connections: () => new Map(), isEnforced: () => false, refusals: () => refusals.all() },
+    ...{ isEnforced: () => false, refusals: () => refusals.all() },
     ...{ silent: () => new Map(), paths: () => [] },
   });
   const text = await metrics.text();

@@ -2,7 +2,6 @@
 
 import type { Metrics } from '../../base/metrics.ts';
 import type { Refusal } from '../../kube/objects/reports/access-report.ts';
-import type { ConnectionCounts, CountsByCluster } from '../../kube/objects/reports/connections.ts';
 import type { SilentReport } from '../../kube/objects/reports/silent-clusters.ts';
 import type { ApplierStatus } from './applier.ts';
 import type { Transaction } from './table-keeper.ts';
@@ -14,8 +13,6 @@ export interface ProxyMetricsOptions {
   readonly size: () => { readonly services: number; readonly ports: number; readonly backends?: number };
   readonly problems: () => number;
   readonly isStale: () => boolean;
-  /** Those that are counted, by service and cluster. */
-  readonly connections: () => ReadonlyMap<string, CountsByCluster>;
   /** Whether calls of other clusters are limited as asked; undefined while they need not be. */
   readonly isEnforced: () => boolean | undefined;
   readonly refusals: () => Iterable<Refusal>;
@@ -26,7 +23,7 @@ export interface ProxyMetricsOptions {
 }
 
 export function registerProxyMetrics(options: ProxyMetricsOptions): void {
-  const { metrics, size, problems, isStale, connections } = options;
+  const { metrics, size, problems, isStale } = options;
   registerAccessMetrics(options);
   const gauge = (name: string, help: string, value: () => number) =>
     metrics.gauge({ name, help, collect: (each) => each.set(value()) });
@@ -37,16 +34,6 @@ export function registerProxyMetrics(options: ProxyMetricsOptions): void {
   gauge('proxy_stale', '1 while the home is unreachable and the last known state is served.', () =>
     isStale() ? 1 : 0,
   );
-  metrics.computed({
-    type: 'counter',
-    name: 'proxy_connections_total',
-    help: 'TCP connections of services that are shifted, by service, cluster that they went to, and outcome.',
-    labelNames: ['namespace', 'service', 'destination_cluster', 'outcome'],
-    values: () =>
-      [...connections()].flatMap(([key, clusters]) =>
-        [...clusters].flatMap(([cluster, counts]) => seriesOf(key, cluster, counts)),
-      ),
-  });
   registerVerdicts(options);
 }
 
@@ -118,14 +105,6 @@ function refusedSeries(refusals: Iterable<Refusal>) {
     series.set(name, { labels: { namespace, service, source_cluster: from }, value });
   }
   return [...series.values()];
-}
-
-function seriesOf(key: string, destination_cluster: string, counts: ConnectionCounts) {
-  const [namespace = '', service = ''] = key.split('/');
-  return (['tried', 'answered', 'reset'] as const).map((outcome) => ({
-    labels: { namespace, service, destination_cluster, outcome },
-    value: counts[outcome],
-  }));
 }
 
 /** Metrics of nftables mode. */

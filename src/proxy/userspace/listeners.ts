@@ -19,7 +19,7 @@ export interface ListenersOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly state: ProxyState;
-  /** Absent if no flows are recorded. */
+  /** Absent if nothing is counted. */
   readonly flows?: UserspaceFlows;
 }
 
