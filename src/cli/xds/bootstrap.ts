@@ -4,6 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { Credentials } from '../../base/x509/certificates.ts';
 import { requireClusterId } from '../../clusterset/explain/cluster-id.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { systemNamespace, xdsNamespace } from '../../kube/objects/ours.ts';
@@ -14,7 +15,14 @@ import {
   grpcBootstrap,
   type ServerAddress,
 } from '../../xds/identity/bootstrap.ts';
-import { bootstrapFile, identityFile, identityText } from '../../xds/identity/proxy-files.ts';
+import {
+  bootstrapFile,
+  grpcFile,
+  identityFile,
+  identityText,
+  pemTexts,
+  rootsText,
+} from '../../xds/identity/proxy-files.ts';
 import {
   formatNodeId,
   identityIn,
@@ -66,14 +74,14 @@ export function addBootstrapCommand(xds: Command, deps: CliDeps): void {
       systemNamespace,
     )
     .option('--server <host:port>', 'address of the xDS server, for the proxy', '127.0.0.1:15010')
-    .option('--socket <path>', 'unix socket of the xDS server, instead of --server: for role grpc')
+    .option('--socket <path>', 'unix socket of the xDS server on this machine, instead of --server: for role grpc')
     .option('--zone <zone>', 'the zone it runs in', '')
     .option('--region <region>', 'the region it runs in', '')
     .option('--variant <variant>', 'variant of xDS: delta, or sotw (state of the world)', 'delta')
     .option('--admin <host:port>', "Envoy's own admin endpoint", '127.0.0.1:15000')
     .option(
       '--directory <path>',
-      'write envoy.json and identity.json there instead of printing, with a certificate that xds renew keeps good',
+      'write envoy.json (grpc.json) and the certificate there instead of printing; xds renew keeps it good',
     )
     .option('--clusterset-proxied', 'the sidecar proxies connections to clusterset IPs')
     .option(
@@ -107,9 +115,8 @@ async function bootstrapByToken(deps: CliDeps, flags: BootstrapFlags, tokenFile:
     const whose = identity === undefined ? 'no proxy' : formatNodeId(identity);
     throw usageError(`--token-file: the token is that of ${whose}, not of role ${flags.role} and name ${flags.name}`);
   }
-  const file = resolve(directory, identityFile);
-  await deps.world.disk.write(file, Buffer.from(identityText(pair)), { mode: 0o600 });
-  await writeBootstrap(deps, flags, identity, { kind: 'tls', host, port, authority, identity: { file } });
+  const written = await writeIdentity(deps, directory, { pair, identity, roots: authority });
+  await writeBootstrap(deps, flags, identity, { kind: 'tls', host, port, authority, identity: written });
 }
 
 async function readText({ world }: CliDeps, path: string): Promise<string> {
@@ -155,10 +162,11 @@ async function writeBootstrap(
   const made = identity.role === 'grpc' ? grpcBootstrap(options) : envoyBootstrap(options);
   const text = JSON.stringify(made, undefined, 2);
   if (flags.directory === undefined) return deps.print(text);
-  const path = join(flags.directory, bootstrapFile);
+  const isGrpc = identity.role === 'grpc';
+  const path = join(flags.directory, isGrpc ? grpcFile : bootstrapFile);
   await deps.world.disk.write(path, Buffer.from(`${text}\n`), { mode: 0o600 });
   deps.print(
-    `written ${path}: start envoy -c ${path}, and portolan xds renew --directory ${flags.directory} beside it`,
+    `written ${path}: start ${isGrpc ? `the client with GRPC_XDS_BOOTSTRAP=${path}` : `envoy -c ${path}`}, and portolan xds renew --directory ${flags.directory} beside it`,
   );
 }
 
@@ -174,15 +182,36 @@ async function tlsServer(
   flags: BootstrapFlags,
   identity: ProxyIdentity,
 ): Promise<ServerAddress> {
-  if (identity.role === 'grpc') throw usageError('--role grpc: the client connects by the local socket; give --socket');
+  if (identity.role === 'grpc' && flags.directory === undefined)
+    throw usageError(
+      '--role grpc: give --socket for a server on this machine, or --directory and --server: over TLS the certificate lies in files',
+    );
   const { host, port } = parseListen(flags.server, '--server');
   const { world } = deps;
   const options = { world, home, namespace: flags.namespace, cluster: identity.cluster };
   const authority = await openAuthority(options);
   const server = { kind: 'tls', host, port, authority: authority.certificate } as const;
   if (flags.directory === undefined) return { ...server, identity: issueProxy(options, authority, identity) };
-  const file = resolve(flags.directory, identityFile);
   const pair = issueProxy(options, authority, identity, renewedCertificateMs);
-  await world.disk.write(file, Buffer.from(identityText(pair)), { mode: 0o600 });
-  return { ...server, identity: { file } };
+  return {
+    ...server,
+    identity: await writeIdentity(deps, flags.directory, { pair, identity, roots: server.authority }),
+  };
+}
+
+interface IssuedIdentity {
+  readonly pair: Credentials;
+  readonly identity: ProxyIdentity;
+  readonly roots: string;
+}
+
+async function writeIdentity(
+  { world }: CliDeps,
+  directory: string,
+  { pair, identity, roots }: IssuedIdentity,
+): Promise<{ readonly file: string }> {
+  const pem = identity.role === 'grpc' ? [...pemTexts(pair), rootsText(roots)] : [];
+  for (const { file, text } of [...pem, { file: identityFile, text: identityText(pair) }])
+    await world.disk.write(join(directory, file), Buffer.from(text), { mode: 0o600 });
+  return { file: resolve(directory, identityFile) };
 }

@@ -8,13 +8,15 @@ import { errorText } from '../../base/log.ts';
 import { sleep } from '../../base/world.ts';
 import type { Credentials } from '../../base/x509/certificates.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
-import { adminIn, serverIn } from '../../xds/identity/bootstrap.ts';
+import { adminIn, grpcServerIn, serverIn } from '../../xds/identity/bootstrap.ts';
 import {
   bootstrapFile,
+  grpcFile,
   identityFile,
   identityText,
   lifeOf,
   parseIdentity,
+  pemTexts,
   renewAtMs,
   renewalPath,
 } from '../../xds/identity/proxy-files.ts';
@@ -94,7 +96,9 @@ async function renewIfDue(deps: CliDeps, directory: string): Promise<number> {
       `xds renew: the certificate in ${directory} expired ${formatTime(life.endMs)}; run portolan xds bootstrap --directory again`,
     );
   const next = await renew(deps, directory, present);
-  await world.disk.write(join(directory, identityFile), Buffer.from(identityText(next)), { mode: identityMode });
+  const isGrpc = (await world.disk.read(join(directory, grpcFile))) !== undefined;
+  for (const { file, text } of [...(isGrpc ? pemTexts(next) : []), { file: identityFile, text: identityText(next) }])
+    await world.disk.write(join(directory, file), Buffer.from(text), { mode: identityMode });
   const { endMs } = lifeOf(next.certificate);
   print(`renewed ${join(directory, identityFile)}: valid until ${formatTime(endMs)}`);
   return renewAtMs(lifeOf(next.certificate));
@@ -113,10 +117,23 @@ async function readText({ world }: CliDeps, path: string): Promise<string> {
   return Buffer.from(bytes).toString('utf8');
 }
 
-async function renew(deps: CliDeps, directory: string, present: Credentials): Promise<Credentials> {
-  const path = join(directory, bootstrapFile);
-  const server = serverIn(await readText(deps, path));
+async function readServer(
+  deps: CliDeps,
+  directory: string,
+): Promise<{ readonly address: string; readonly authority: string }> {
+  const grpc = await deps.world.disk.read(join(directory, grpcFile));
+  if (grpc !== undefined) {
+    const found = grpcServerIn(Buffer.from(grpc).toString('utf8'));
+    if (found !== undefined) return { address: found.address, authority: await readText(deps, found.rootsFile) };
+  }
+  const path = join(directory, grpc === undefined ? bootstrapFile : grpcFile);
+  const server = grpc === undefined ? serverIn(await readText(deps, path)) : undefined;
   if (server === undefined) throw usageError(`xds renew: ${path} names no xDS server with TLS`);
+  return server;
+}
+
+async function renew(deps: CliDeps, directory: string, present: Credentials): Promise<Credentials> {
+  const server = await readServer(deps, directory);
   return requestCertificate(deps, {
     ...{ command: 'xds renew', failure: 'did not renew the certificate', path: renewalPath },
     ...{ server, proof: present },

@@ -252,7 +252,7 @@ async function listen(options: Listening): Promise<number> {
   const { secretsNamespace = namespace } = options;
   const authorityOptions = { world, home, namespace: secretsNamespace, formerNamespace: namespace, cluster };
   const authority = await whenHomeAnswers(options, () => openAuthority(authorityOptions));
-  const issue = () => issueServer(authorityOptions, authority, options.hosts);
+  const issue = () => issueServer(authorityOptions, authority, namesOf(options));
   const about = () => ({ authority: authority.certificate, cluster, nowMs: world.clock.wallMs() });
   const lifetimeMs = options.proxyCertificateMs ?? renewedCertificateMs;
   const renewal = new Renewal({
@@ -289,6 +289,12 @@ async function listen(options: Listening): Promise<number> {
 }
 
 /** For Pods of Envoys, which have no right to read anything. */
+/** gRPC clients verify the name or address that they dial; Envoys know this server by a name of its own. */
+function namesOf({ listen, hosts }: Pick<XdsRoleOptions, 'listen' | 'hosts'>): string[] {
+  const isWildcard = listen === undefined || listen.host === '0.0.0.0' || listen.host === '::';
+  return [...(isWildcard ? ['127.0.0.1', 'localhost'] : [listen.host]), ...hosts];
+}
+
 async function publishRoots(client: Client, namespace: string, certificate: string): Promise<void> {
   const metadata = { name: xdsRootsName, namespace };
   const data = { 'ca.crt': certificate };

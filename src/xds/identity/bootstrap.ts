@@ -2,10 +2,11 @@
 // the stream. JSON, because Envoy's YAML reads a bare `n` as false. Pure.
 
 import { isIP } from 'node:net';
+import { dirname } from 'node:path';
 import { type JsonObject, valueIn } from '../../base/json.ts';
 import type { Credentials } from '../../base/x509/certificates.ts';
 import { xdsServerName } from './authority.ts';
-import { identityReference } from './proxy-files.ts';
+import { identityReference, tlsChannel } from './proxy-files.ts';
 import { formatNodeId, type ProxyIdentity } from './proxy-identity.ts';
 
 /** Where the discovery server listens, as seen from the proxy. */
@@ -17,7 +18,7 @@ export type ServerAddress =
       readonly port: number;
       /** PEM: the roots of the server. */
       readonly authority: string;
-      /** The proxy's own certificate and key, or the path of a file that somebody renews. */
+      /** The proxy's own certificate and key, or the path of a file that somebody renews, with those of gRPC clients beside it. */
       readonly identity: Credentials | { readonly file: string };
     };
 
@@ -85,9 +86,19 @@ function hasListenersInside({ role }: ProxyIdentity): boolean {
 /** The GRPC_XDS_BOOTSTRAP file of a gRPC client without a proxy. */
 export function grpcBootstrap(options: BootstrapOptions): JsonObject {
   const { server } = options;
-  const server_uri = server.kind === 'socket' ? `unix:${server.path}` : `${server.host}:${server.port}`;
-  const xdsServer = { server_uri, channel_creds: [{ type: 'insecure' }], server_features: ['xds_v3'] };
+  const server_uri = server.kind === 'socket' ? `unix:${server.path}` : addressOf(server.host, server.port);
+  const xdsServer = { server_uri, channel_creds: [channelTo(server)], server_features: ['xds_v3'] };
   return { xds_servers: [xdsServer], node: nodeOf(options) };
+}
+
+function channelTo(server: ServerAddress): JsonObject {
+  if (server.kind === 'socket') return { type: 'insecure' };
+  if (!('file' in server.identity)) throw new Error('a gRPC client reads its certificate from files');
+  return tlsChannel(dirname(server.identity.file));
+}
+
+function addressOf(host: string, port: number | string): string {
+  return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 }
 
 function nodeOf({ identity, zone, region, isClustersetProxied }: BootstrapOptions): JsonObject {
@@ -161,7 +172,14 @@ export function serverIn(text: string): { readonly address: string; readonly aut
   const port = valueIn(text, [...cluster, ...endpoint, 'port_value']);
   const authority = valueIn(text, [...cluster, ...context, 'trusted_ca', 'inline_string']);
   if (typeof address !== 'string' || typeof authority !== 'string') return undefined;
-  return { address: `${isIP(address) === 6 ? `[${address}]` : address}:${String(port)}`, authority };
+  return { address: addressOf(address, String(port)), authority };
+}
+
+/** The same of a gRPC client's bootstrap; its roots lie in a file of their own. */
+export function grpcServerIn(text: string): { readonly address: string; readonly rootsFile: string } | undefined {
+  const address = valueIn(text, ['xds_servers', 0, 'server_uri']);
+  const rootsFile = valueIn(text, ['xds_servers', 0, 'channel_creds', 0, 'config', 'ca_certificate_file']);
+  return typeof address === 'string' && typeof rootsFile === 'string' ? { address, rootsFile } : undefined;
 }
 
 /** Envoy's own admin endpoint in a written bootstrap. */

@@ -6,6 +6,11 @@ import { type Credentials, certificateFacts } from '../../base/x509/certificates
 
 /** In the folder of a proxy: what `envoy -c` starts with, and the certificate that it refers to. */
 export const bootstrapFile = 'envoy.json';
+/** In the folder of a gRPC client: its bootstrap, and the PEM files that this refers to. */
+export const grpcFile = 'grpc.json';
+const pemFiles = { certificate: 'certificate.pem', key: 'key.pem', roots: 'roots.pem' };
+/** A gRPC client reads its files again so often. */
+const refreshInterval = '60s';
 export const identityFile = 'identity.json';
 /** Path at the discovery server where a proxy that is still trusted gets its next certificate. */
 export const renewalPath = '/portolan/xds/v1/renew';
@@ -15,6 +20,35 @@ const secretType = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v
 export function identityText({ certificate, key }: Credentials): string {
   const tls_certificate = { certificate_chain: { inline_string: certificate }, private_key: { inline_string: key } };
   return JSON.stringify({ resources: [{ '@type': secretType, name: secretName, tls_certificate }] });
+}
+
+/** A certificate and its key are replaced one after the other; a client that reads them in between keeps those before. */
+export function pemTexts({
+  certificate,
+  key,
+}: Credentials): readonly { readonly file: string; readonly text: string }[] {
+  return [
+    { file: pemFiles.key, text: key },
+    { file: pemFiles.certificate, text: certificate },
+  ];
+}
+
+export function rootsText(roots: string): { readonly file: string; readonly text: string } {
+  return { file: pemFiles.roots, text: roots };
+}
+
+/** Credentials of a gRPC client's channel (gRFC A65). */
+export function tlsChannel(folder: string): JsonObject {
+  const path = (file: string) => `${folder}/${file}`;
+  return {
+    type: 'tls',
+    config: {
+      certificate_file: path(pemFiles.certificate),
+      private_key_file: path(pemFiles.key),
+      ca_certificate_file: path(pemFiles.roots),
+      refresh_interval: refreshInterval,
+    },
+  };
 }
 
 /** Undefined for a text that holds no certificate and key. */

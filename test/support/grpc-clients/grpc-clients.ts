@@ -30,6 +30,10 @@ export function startGrpcClient(language: ClientLanguage, xds: XdsTest, target: 
     ...{ zone: '', region: '', variant: 'sotw', admin: { host: '', port: 0 }, isClustersetProxied: false },
   });
   writeFileSync(file, JSON.stringify(bootstrap));
+  return startWithBootstrap(language, file, target);
+}
+
+export function startWithBootstrap(language: ClientLanguage, file: string, target: string): GrpcClient {
   const env = { ...process.env, GRPC_XDS_BOOTSTRAP: file, PYTHONPATH: pathOf('grpcio') ?? '' };
   const command = language === 'python' ? 'python3' : process.execPath;
   const child: ChildProcessWithoutNullStreams = spawn(command, [scripts[language].pathname, target], { env });
