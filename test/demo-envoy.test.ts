@@ -1,12 +1,12 @@
-// The demo where an Envoy is on PATH: the second company's service and the external service are reached through it.
+// `npm start -- --with-envoy`, which puts an Envoy on PATH: the second company's service and the external service are reached
+// through it.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { describeWith, pathOf } from './support/counterparts.ts';
+import { describeWith } from './support/counterparts.ts';
 import { runPortolan } from './support/portolan.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -17,10 +17,9 @@ describeWith(['envoy'], 'demo with Envoy', () => {
   let printed = '';
 
   beforeAll(async () => {
-    const PATH = `${dirname(pathOf('envoy')!)}:${process.env['PATH']}`;
-    child = spawn(`${root}bin/portolan`, ['demo', '--dir', directory], {
+    const script = `${root}scripts/with-setup.mjs`;
+    child = spawn(process.execPath, [script, 'start', '--with-envoy', '--dir', directory], {
       cwd: root,
-      env: { ...process.env, PATH },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     await new Promise<void>((resolve, reject) => {
@@ -33,8 +32,12 @@ describeWith(['envoy'], 'demo with Envoy', () => {
     });
   });
 
-  afterAll(() => {
-    child.kill('SIGKILL');
+  afterAll(async () => {
+    if (child.exitCode === null) {
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      child.kill('SIGTERM');
+      await ended;
+    }
     rmSync(directory, { recursive: true, force: true });
   });
 
@@ -82,7 +85,7 @@ describeWith(['envoy'], 'demo with Envoy', () => {
   });
 
   test('demo: Ctrl-C -> the Envoys end too', async () => {
-    expect(processesNaming(directory)).toBe(2);
+    expect(processesNaming(directory)).toBe(3);
     const ended = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
     child.kill('SIGINT');
     expect(await ended).toBe(0);
@@ -90,7 +93,7 @@ describeWith(['envoy'], 'demo with Envoy', () => {
   });
 });
 
-/** The demo itself and its Envoys, by the folder in their command lines. */
+/** The demo itself with the script that started it, and its Envoys, by the folder in their command lines. */
 function processesNaming(text: string): number {
   return idsNaming(text).length;
 }

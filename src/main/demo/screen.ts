@@ -81,7 +81,7 @@ Addresses and files are in ${options.directory}/demo.json. Ctrl-C stops everythi
 function envoyLines({ envoys, neighbour, outside }: Demo): string {
   const title = 'both through an Envoy in west: mutual TLS to the ingress of acme, TLS to the server outside';
   if (envoys === undefined)
-    return `\n  with envoy on PATH the demo also connects to both, over TLS that Envoy starts\n`;
+    return `\n  with envoy on PATH, or by npm start -- --with-envoy, the demo also connects to both, over TLS that Envoy starts\n`;
   const curl = ({ ip, port }: { readonly ip: string; readonly port: number }) => `    curl -s http://${ip}:${port}/\n`;
   return `\n  ${title}\n${curl(neighbour)}${curl(outside)}`;
 }
