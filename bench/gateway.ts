@@ -47,7 +47,7 @@ async function fill(from: number, to: number): Promise<void> {
     const make = (index: number) => exportService(east, { name: nameOf(index), ip: ipOf(index), port, endpoint: pod });
     await Promise.all(some.map(make));
   }
-  await answered(to - 1, pod, 120_000);
+  await answered(to - 1, pod, 900_000);
 }
 
 /** When a service answered so, by the wall clock. */
