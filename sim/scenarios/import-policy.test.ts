@@ -12,7 +12,7 @@ import {
   serviceImportPolicyType,
 } from '../../src/clusterset/kinds/service-import-policy.ts';
 import type { Client } from '../../src/kube/client/client.ts';
-import { endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
+import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
 import { find } from '../look.ts';
@@ -97,6 +97,45 @@ describe('import policy', () => {
       'Overlap=True: shop/web and perhaps others go by the policy all, which is first by name',
     );
     expect(await conditions(west, 'all')).toContain('Resolved=False: no member: mars');
+  });
+
+  test('minReady: an endpoint comes and goes -> fewer count at once, more only after half a minute without a loss, also across a restart', async () => {
+    const { set, west, east, settle } = await threeClusters();
+    await west.create(
+      serviceImportPolicyType,
+      policy('enough', { clusters: [{ clusters: ['east'] }], spillover: { minReady: 2 } }),
+    );
+    const [own] = (await east.list<EndpointSlice>(endpointSliceType, { namespace: 'shop' })).items.filter(
+      ({ metadata }) => metadata.labels?.['multicluster.kubernetes.io/source-cluster'] === undefined,
+    );
+    const ready = async (...states: boolean[]) => {
+      const endpoints = states.map((each, index) => ({
+        addresses: [`10.1.0.${index + 1}`],
+        conditions: { ready: each },
+      }));
+      await east.patch(endpointSliceType, { namespace: 'shop', name: own!.metadata.name }, merge({ endpoints }));
+      await settle();
+    };
+    const plain = '{"g":[[["east"]]],"n":2}';
+    await ready(true, true, true);
+    expect(await routing(west)).toBe(plain);
+    await ready(true, false, false);
+    expect(await routing(west)).toBe(plain);
+    for (let round = 0; round < 4; round += 1) {
+      await ready(true, true, true);
+      expect(await routing(west)).toBe('{"g":[[["east"]]],"n":2,"r":{"east":1}}');
+      await ready(true, true, false);
+    }
+    set.killAgent('west');
+    set.startAgent('west');
+    await ready(true, true, true);
+    expect(await routing(west)).toBe('{"g":[[["east"]]],"n":2,"r":{"east":1}}');
+    await set.time.advance(24_000);
+    expect(await routing(west)).toContain('"r":');
+    await set.time.advance(10_000);
+    expect(await routing(west)).toBe(plain);
+    await ready(true, true, true, true);
+    expect(await routing(west)).toBe(plain);
   });
 
   test('accept: false -> not imported here, elsewhere as before, and imported again when it goes', async () => {

@@ -19,7 +19,7 @@ import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { derivedServiceAnnotation, derivedServiceName } from '../rules/derived-service.ts';
 import type { Merge } from '../rules/merge/merged.ts';
-import { parseServiceKey, type ServiceKey } from '../rules/names.ts';
+import { formatServiceKey, parseServiceKey, type ServiceKey } from '../rules/names.ts';
 import { hasOtherAddress } from '../rules/networks/other-address.ts';
 import { usableFamilies } from '../rules/networks/own-families.ts';
 import { isOurImport, planImport } from '../rules/plan-import.ts';
@@ -82,6 +82,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
     await dropDerived(context, local);
     await dropStandIn(context, local);
     routes.transparent.forget(key);
+    routes.steadyCounts.forget(key);
     await allocator.release(importOwner(local));
   }
 
@@ -114,7 +115,10 @@ export function createImportController(context: AgentContext, allocator: Allocat
     await writeImportStatus(context, written, { merge: facts.merge, records: facts.records, held, source });
     if (held.problem !== undefined) tellDerived(key, held.problem);
     if (waitMs !== 0 && !isAsWanted(written, wanted)) return { requeueAfterMs: waitMs };
-    return held.retryMs === undefined ? undefined : { requeueAfterMs: held.retryMs };
+    const againMs = [held.retryMs, routes.steadyCounts.waitMs(formatServiceKey(service))].filter(
+      (ms) => ms !== undefined,
+    );
+    return againMs.length === 0 ? undefined : { requeueAfterMs: Math.min(...againMs) };
   }
 
   /** Once for each text: without a right all imports have the same problem, and are tried again and again. */

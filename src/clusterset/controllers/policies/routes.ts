@@ -42,6 +42,7 @@ import { overlaidBy } from '../../rules/routing/shifts.ts';
 import { withOwnFirst } from '../../rules/routing/transparent.ts';
 import { ImportNames } from './import-names.ts';
 import type { Shifts } from './shifts.ts';
+import { SteadyCounts } from './steady-counts.ts';
 import { type TransparencyWish, TransparentNames } from './transparent-names.ts';
 
 interface RoutedService {
@@ -63,6 +64,7 @@ export interface RoutesOptions {
 export interface Routes {
   readonly names: ImportNames;
   readonly transparent: TransparentNames;
+  readonly steadyCounts: SteadyCounts;
   annotationsOf(routed: RoutedService): Record<string, string>;
   /** Reconciles a policy's status. */
   reconcileStatus(name: string): Promise<WorkResult | undefined>;
@@ -93,6 +95,7 @@ export function createRoutes(
   });
 
   const transparent = new TransparentNames(context, statusAgain);
+  const steadyCounts = new SteadyCounts(context);
 
   function policyOf(service: ServiceKey, labels: Readonly<Record<string, string>>): ServiceImportPolicy | undefined {
     return policyOfImport(policies.values(), subjectOf(service, labels));
@@ -125,7 +128,8 @@ export function createRoutes(
   }
 
   function routed(wish: Omit<TransparencyWish, 'was'> & { readonly before: Routing }, choice: ChoiceSpec): Routing {
-    const plain = routingOf(choice, wish.records.map(exporterOf));
+    const steady = formatServiceKey(wish.service);
+    const plain = steadyCounts.counted(steady, routingOf(choice, wish.records.map(exporterOf)), wish);
     if (!transparent.isOn({ ...wish, was: wish.before.isTransparent === true })) return plain;
     const exporters = wish.records.map(({ cluster }) => cluster);
     return withOwnFirst(plain, { self: context.membership.clusterId, exporters });
@@ -245,7 +249,7 @@ export function createRoutes(
     return byPolicy;
   }
 
-  return { names, transparent, annotationsOf, reconcileStatus };
+  return { names, transparent, steadyCounts, annotationsOf, reconcileStatus };
 }
 
 function isSameService(one: ServiceKey, other: ServiceKey): boolean {

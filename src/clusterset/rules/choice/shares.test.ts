@@ -129,6 +129,18 @@ describe('shares', () => {
       'east 62.5, west 37.5',
     ],
     [
+      'all four are ready again, two of them for a moment only -> half',
+      'east*4 west*8',
+      { ...order, minReady: { count: 4 }, counted: { east: 2 } },
+      'east 50, west 50',
+    ],
+    [
+      'more count than are ready -> those that are ready',
+      'east*3 west*8',
+      { ...order, minReady: { count: 4 }, counted: { east: 9 } },
+      'east 75, west 25',
+    ],
+    [
       'too few everywhere -> in proportion, nothing is lost',
       'east*1 west*1',
       { ...order, minReady: { count: 2 } },
@@ -202,6 +214,7 @@ const cases = fc.record({
         fc.record({ count: fc.integer({ min: 1, max: 5 }) }),
         fc.record({ percent: fc.integer({ min: 1, max: 100 }) }),
       ),
+      counted: fc.dictionary(fc.constantFrom(...clusters), fc.integer({ min: 1, max: 4 }), { maxKeys: 2 }),
       lowered: fc.dictionary(fc.constantFrom(...clusters), fc.integer({ min: 1, max: 99 }), { maxKeys: 2 }),
       shift: fc
         .constant({ from: 'east', to: 'west' })

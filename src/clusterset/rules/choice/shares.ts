@@ -180,13 +180,14 @@ function groupsOf<T extends Any, Any>({
     for (const cluster of clusters) if (!indexes.has(cluster)) indexes.set(cluster, index);
   for (const cluster of routing.excluded) indexes.set(cluster, excludedIndex);
   const indexOf = (endpoint: Any) => indexes.get(clusterOf(endpoint)) ?? unnamedIndex;
+  const parts = countedParts(ready, { routing, clusterOf });
   const readyIn = Map.groupBy(ready, indexOf);
   const unreadyIn = Map.groupBy(unready, indexOf);
   const tiersOf = (index: number): Tier<T>[] => {
     const missing = Map.groupBy(unreadyIn.get(index) ?? [], tierOf);
     return [...Map.groupBy(readyIn.get(index) ?? [], tierOf)]
       .sort(([one], [other]) => one - other)
-      .map(([tier, endpoints]) => tierMadeOf(endpoints, missing.get(tier)?.length ?? 0, { routing, clusterOf }));
+      .map(([tier, endpoints]) => tierMadeOf(endpoints, missing.get(tier)?.length ?? 0, { routing, clusterOf, parts }));
   };
   return {
     named: routing.groups.map(({ weight }, index) => ({ weight, tiers: tiersOf(index) })),
@@ -202,9 +203,24 @@ function wishOf(lowered: Routing['lowered'], cluster: string): number {
   return (Object.hasOwn(lowered, cluster) ? lowered[cluster]! : 100) / 100;
 }
 
-type TierInput<T> = Pick<SharingInput<T, T>, 'routing' | 'clusterOf'>;
+interface TierInput<T> extends Pick<SharingInput<T, T>, 'routing' | 'clusterOf'> {
+  /** The part of a cluster's ready endpoints that counts for `minReady`; 1 of a cluster that is not here. */
+  readonly parts: ReadonlyMap<string, number>;
+}
 
-function tierMadeOf<T>(endpoints: readonly T[], missing: number, { routing, clusterOf }: TierInput<T>): Tier<T> {
+function countedParts<T>(
+  ready: readonly T[],
+  { routing, clusterOf }: Omit<TierInput<T>, 'parts'>,
+): Map<string, number> {
+  const parts = new Map<string, number>();
+  for (const [cluster, count] of Object.entries(routing.counted ?? {})) {
+    const all = ready.filter((endpoint) => clusterOf(endpoint) === cluster).length;
+    if (all > count) parts.set(cluster, count / all);
+  }
+  return parts;
+}
+
+function tierMadeOf<T>(endpoints: readonly T[], missing: number, { routing, clusterOf, parts }: TierInput<T>): Tier<T> {
   const { minReady, lowered } = routing;
   const needed =
     minReady === undefined
@@ -212,7 +228,8 @@ function tierMadeOf<T>(endpoints: readonly T[], missing: number, { routing, clus
       : 'count' in minReady
         ? minReady.count
         : ((endpoints.length + missing) * minReady.percent) / 100;
-  const fullness = needed === 0 ? 1 : Math.min(1, endpoints.length / needed);
+  const count = endpoints.reduce((sum, endpoint) => sum + (parts.get(clusterOf(endpoint)) ?? 1), 0);
+  const fullness = needed === 0 ? 1 : Math.min(1, count / needed);
   const byWish = [...Map.groupBy(endpoints, (endpoint) => wishOf(lowered, clusterOf(endpoint)))];
   const sum = byWish.reduce((all, [wish, some]) => all + wish * some.length, 0);
   return {

@@ -28,6 +28,8 @@ export interface Routing {
   readonly excluded: readonly string[];
   /** Fewer ready endpoints than this and a group or tier gives a part of its share away. */
   readonly minReady?: { readonly count: number } | { readonly percent: number };
+  /** Only with `minReady`: so many of a cluster's ready endpoints count for it. All of a cluster that is not here. */
+  readonly counted?: Readonly<Record<string, number>>;
   /** Percent of its share that a cluster itself wants, 1 to 99. */
   readonly lowered: Readonly<Record<string, number>>;
   /** Lies over all of the above. */
@@ -50,13 +52,15 @@ export function needsUnready({ minReady }: Routing): boolean {
 }
 
 /** Short, because it is kept for each import: `{"g":[[["east"],95],[["west"],5],[["south"]]],"x":["north"],"n":3}`. */
-export function formatRouting({ groups, excluded, minReady, lowered, shift, isTransparent }: Routing): string {
+export function formatRouting(routing: Routing): string {
+  const { groups, excluded, minReady, counted = {}, lowered, shift, isTransparent } = routing;
   return JSON.stringify({
     ...(groups.length === 0
       ? {}
       : { g: groups.map(({ clusters, weight }) => (weight === undefined ? [clusters] : [clusters, weight])) }),
     ...(excluded.length === 0 ? {} : { x: excluded }),
     ...(minReady === undefined ? {} : 'count' in minReady ? { n: minReady.count } : { p: minReady.percent }),
+    ...(Object.keys(counted).length === 0 ? {} : { r: counted }),
     ...(Object.keys(lowered).length === 0 ? {} : { l: lowered }),
     ...(shift === undefined ? {} : { s: [shift.from, shift.to, shift.percent] }),
     ...(isTransparent === true ? { t: 1 } : {}),
@@ -64,7 +68,14 @@ export function formatRouting({ groups, excluded, minReady, lowered, shift, isTr
 }
 
 /** In words: `east 95 %, west 5 %; then south; never north`. Undefined if there is nothing to say. */
-export function describeRouting({ groups, excluded, minReady, lowered, shift }: Routing): string | undefined {
+export function describeRouting({
+  groups,
+  excluded,
+  minReady,
+  counted = {},
+  lowered,
+  shift,
+}: Routing): string | undefined {
   const namesOf = (clusters: readonly string[]) => clusters.join(' and ') || 'nobody who exports it';
   const weighted = groups.flatMap(({ clusters, weight }) =>
     weight === undefined ? [] : [`${namesOf(clusters)} ${weight} %`],
@@ -78,6 +89,9 @@ export function describeRouting({ groups, excluded, minReady, lowered, shift }: 
     ...(minReady === undefined
       ? []
       : [`less to those with fewer than ${'count' in minReady ? minReady.count : `${minReady.percent} %`} ready`]),
+    ...Object.entries(counted).map(
+      ([cluster, count]) => `of ${cluster} only ${count} count for that, until all have been ready for a while`,
+    ),
     ...(shift === undefined ? [] : [`${shift.percent} % of the part of ${shift.from} is shifted to ${shift.to}`]),
   ];
   return parts.length === 0 ? undefined : parts.join('; ');
@@ -103,8 +117,9 @@ function parse(text: string): Routing {
     return noRouting;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return noRouting;
-  const { g, x, n, p, l, s, t } = value as Record<string, unknown>;
+  const { g, x, n, p, r, l, s, t } = value as Record<string, unknown>;
   const shift = shiftOf(s);
+  const counted = numbersOf(r, 1, 1_000_000);
   return {
     groups: Array.isArray(g) ? g.flatMap(groupOf) : [],
     excluded: textsOf(x),
@@ -113,7 +128,8 @@ function parse(text: string): Routing {
       : isWithin(p, 1, 100)
         ? { minReady: { percent: p } }
         : {}),
-    lowered: loweredOf(l),
+    ...(Object.keys(counted).length === 0 ? {} : { counted }),
+    lowered: numbersOf(l, 1, 99),
     ...(shift === undefined ? {} : { shift }),
     ...(t === 1 ? { isTransparent: true } : {}),
   };
@@ -133,9 +149,9 @@ function groupOf(entry: unknown): RoutingGroup[] {
   return isWithin(weight, 0, 100) ? [{ clusters: named, weight }] : [];
 }
 
-function loweredOf(value: unknown): Record<string, number> {
+function numbersOf(value: unknown, least: number, most: number): Record<string, number> {
   if (typeof value !== 'object' || value === null) return {};
-  return Object.fromEntries(Object.entries(value).filter(([, percent]) => isWithin(percent, 1, 99)));
+  return Object.fromEntries(Object.entries(value).filter(([, number]) => isWithin(number, least, most)));
 }
 
 function textsOf(value: unknown): string[] {

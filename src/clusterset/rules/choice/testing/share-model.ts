@@ -23,7 +23,7 @@ export function modelShares(endpoints: readonly ModelEndpoint[], routing: Routin
   const got = new Map<string, number>();
   let poured = 0;
   const pour = (group: number, amount: number) => {
-    poured += pourInto(got, endpoints.filter(isIn(group)), amount, routing);
+    poured += pourInto(got, amount, { group: endpoints.filter(isIn(group)), endpoints, routing });
   };
   weights.forEach((weight, group) => {
     if (weight) pour(group, weight / 100);
@@ -74,20 +74,34 @@ function afterShift(
 }
 
 /** How much of the amount was taken. */
-function pourInto(got: Map<string, number>, group: readonly ModelEndpoint[], amount: number, routing: Routing): number {
+interface Pouring {
+  readonly group: readonly ModelEndpoint[];
+  readonly endpoints: readonly ModelEndpoint[];
+  readonly routing: Routing;
+}
+
+function pourInto(got: Map<string, number>, amount: number, { group, endpoints, routing }: Pouring): number {
   let left = amount;
   for (const tier of [...new Set(group.map((each) => each.tier))].sort((a, b) => a - b)) {
     const all = group.filter((each) => each.tier === tier);
     const ready = all.filter((each) => each.isReady);
     if (ready.length === 0 || left < 1e-12) continue;
     const wishOf = ({ cluster }: ModelEndpoint) => (new Map(Object.entries(routing.lowered)).get(cluster) ?? 100) / 100;
-    const taken = left * strengthOf(ready.length, all.length, routing) * Math.max(...ready.map(wishOf));
+    const counting = ready.map(({ cluster }) => countingPart(cluster, endpoints, routing)).reduce((a, b) => a + b, 0);
+    const taken = left * strengthOf(counting, all.length, routing) * Math.max(...ready.map(wishOf));
     const wishes = ready.map(wishOf).reduce((a, b) => a + b, 0);
     for (const endpoint of ready)
       got.set(endpoint.id, (got.get(endpoint.id) ?? 0) + (taken * wishOf(endpoint)) / wishes);
     left -= taken;
   }
   return amount - left;
+}
+
+/** Of ready endpoints of a cluster that some were missing from a while ago, only as many as then count. */
+function countingPart(cluster: string, endpoints: readonly ModelEndpoint[], { counted = {} }: Routing): number {
+  const known = new Map(Object.entries(counted)).get(cluster);
+  const ready = endpoints.filter((each) => each.cluster === cluster && each.isReady).length;
+  return known === undefined || known >= ready ? 1 : known / ready;
 }
 
 function strengthOf(ready: number, all: number, { minReady }: Routing): number {
