@@ -386,6 +386,42 @@ describe.skipIf(why !== '')(`access on a node${why}`, () => {
     await until('as before', async () => calls().every(Boolean));
   });
 
+  // The kernel here has no SCTP sockets, so packets are made by hand: ports, a tag and a checksum that are nothing, and a chunk INIT.
+  test('access: SCTP -> packets to an exported port arrive at the Pod, others are refused and named', async () => {
+    const send = (from: string, pod: number, port: number) => {
+      const program = `use Socket; socket(my $s, AF_INET, SOCK_RAW, 132) or die $!; my $packet = pack('nnNNCCnNNnnN', 40000, ${port}, 0, 0, 1, 0, 20, 1, 65535, 1, 1, 1); send($s, $packet, 0, sockaddr_in(0, inet_aton('${addressOf(pod, 4)}'))) or die $!;`;
+      execFileSync('ip', ['netns', 'exec', places.get(from)!.name, 'perl', '-e', program]);
+    };
+    const slice = (name: string, pod: number) =>
+      put({
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: { name: `${name}-sctp`, namespace: 'shop', labels: { 'kubernetes.io/service-name': name } },
+        addressType: 'IPv4',
+        ports: [{ name: 'sctp', protocol: 'SCTP', port: 5000 }],
+        endpoints: [{ addresses: [addressOf(pod, 4)], conditions: { ready: true } }],
+      });
+    await slice('api', 2);
+    await slice('db', 3);
+    const elements = () => net.run(node, 'nft list set inet portolan-access to-west-v4');
+    await until('the tuple is in the kernel', async () => /10\.91\.2\.2 \. (132|sctp) \. 5000/.test(elements()));
+    const captures = await Promise.all(
+      pods.map((pod) => Capture.start(net, podPlaces.get(pod)!, join(directory, `sctp${pod}`))),
+    );
+    for (const from of ['west', 'south'])
+      for (const pod of [2, 3]) for (const port of [5000, 5001]) send(from, pod, port);
+    await until('refused and named', async () =>
+      ((await report())?.refused ?? []).some(
+        ({ from, service, port }) => `${from} ${service} ${port}` === 'west shop/db 5000/sctp',
+      ),
+    );
+    const arrived: string[] = [];
+    for (const [index, capture] of captures.entries())
+      for (const { from, port } of openingsIn((await capture.end()).frames))
+        if (callerAt(from) !== undefined && port >= 5000 && port <= 5001) arrived.push(`${from} ${index + 1} ${port}`);
+    expect(arrived).toEqual([`${places.get('west')!.address} 2 5000`]);
+  });
+
   test('access: a Pod with the address of its node -> exported ports are limited, others stay open and are counted', async () => {
     const address = node.address;
     servers.push(

@@ -77,7 +77,7 @@ export interface Opening {
   readonly port: number;
 }
 
-/** First packets of TCP connections and UDP datagrams: the address they come from, and the port they go to. Pure. */
+/** First packets of TCP connections, datagrams of UDP, packets of SCTP: the address they come from, and the port they go to. Pure. */
 export function* openingsIn(frames: Iterable<Buffer>): Generator<Opening> {
   for (const frame of frames) {
     const type = frame.readUInt16BE(12);
@@ -85,7 +85,7 @@ export function* openingsIn(frames: Iterable<Buffer>): Generator<Opening> {
     if (!isFour && type !== 0x86dd) continue;
     const ip = frame.subarray(14);
     const [protocol, rest] = isFour ? [ip[9], ip.subarray((ip[0]! & 15) * 4)] : [ip[6], ip.subarray(40)];
-    if (protocol !== 17 && !(protocol === 6 && (rest[13]! & 0x12) === 2)) continue;
+    if (protocol !== 17 && protocol !== 132 && !(protocol === 6 && (rest[13]! & 0x12) === 2)) continue;
     const from = isFour ? text(ip, 12) : formatIp({ family: 'IPv6', value: BigInt(`0x${ip.toString('hex', 8, 24)}`) });
     yield { from, port: rest.readUInt16BE(2) };
   }
