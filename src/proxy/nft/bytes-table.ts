@@ -127,18 +127,19 @@ function ofRange(range: IpRange): string {
   return `ct original ${ip} daddr ${formatRange(range)} goto count${version}`;
 }
 
-/** To look an element up costs half of an update: only its first packet adds it. */
+/** To look an element up costs half of an update: only its first packet adds it. Nearly all packets end at the first rules. */
 function bytesRules(version: 4 | 6, generation: number): string[] {
   const ip = version === 4 ? 'ip' : 'ip6';
-  const rules = (key: string, set: string, direction: string) => [
-    `ct direction ${direction} ${key} @${set} accept`,
-    `ct direction ${direction} update @${set} { ${key} } accept`,
-    `ct direction ${direction} counter accept`,
-  ];
-  const endpoint = { reply: `${ip} saddr . th sport`, original: `${ip} daddr . th dport` };
+  const [sent, received] = [`@sent${version}-${generation}`, `@received${version}-${generation}`];
+  const asked = `ct original ${ip} daddr . ${ip} daddr . th dport`;
+  const answering = `ct original ${ip} daddr . ${ip} saddr . th sport`;
   return [
-    ...rules(`ct original ${ip} daddr . ${endpoint.reply}`, `received${version}-${generation}`, 'reply'),
-    ...rules(`ct original ${ip} daddr . ${endpoint.original}`, `sent${version}-${generation}`, 'original'),
+    `ct direction original ${asked} ${sent} accept`,
+    `ct direction reply ${answering} ${received} accept`,
+    `ct direction original update ${sent} { ${asked} } accept`,
+    `ct direction reply update ${received} { ${answering} } accept`,
+    'ct direction reply counter accept',
+    'ct direction original counter accept',
   ];
 }
 

@@ -36,6 +36,7 @@ export function countsScript(ranges: readonly IpRange[]): string {
       ...(hook === 'prerouting' ? [add('rule', `${hook} iifname "lo" accept`)] : []),
       // Most packets are in the middle of a connection.
       add('rule', `${hook} tcp flags & (syn|rst) == 0x0 accept`),
+      add('rule', `${hook} meta l4proto != tcp accept`),
       ...ranges.map((range) => add('rule', `${hook} ${ofRange(range)}`)),
     ]),
   ];
