@@ -7,6 +7,7 @@ import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';
 import type { TrafficView } from '../src/dashboard/wire/views.ts';
+import { type EndpointSlice, endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { serviceAccountType } from '../src/kube/objects/rbac.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
 import { describeWith } from './support/counterparts.ts';
@@ -23,6 +24,7 @@ import { addressInWest, request, steadily } from './support/demo-traffic.ts';
 
 const views = [
   '/',
+  '/flows',
   '/timeline',
   '/services',
   '/services/shop/cart',
@@ -171,6 +173,59 @@ describeWith(['chromium'], 'dashboard', () => {
     await page.close();
   });
 
+  test('search: Ctrl-K anywhere, part of a name, Enter -> there; an address that leads nowhere -> said, with a way out', async () => {
+    const { page } = await openPage(context, link('/no-such-view'));
+    await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    await page.getByRole('link', { name: 'To the overview' }).click();
+    await page.getByRole('heading', { name: /Overview|problems? now/ }).waitFor();
+    await page.getByRole('button', { name: 'cluster east: ok' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('checkou');
+    await page.getByRole('option', { name: 'shop/checkout' }).waitFor();
+    expect(await seriousFaults(page)).toEqual([]);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'shop/checkout' }).waitFor();
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    await page.keyboard.press('/');
+    await page.keyboard.type('PTL0302');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'PTL0302' }).waitFor();
+    await page.close();
+  });
+
+  test('flows: answered and refused connections -> each with its outcome, filtered by the address, and why it was refused', async () => {
+    const west = await demo.client('west');
+    const { page } = await openPage(context, link('/flows?service=shop/reports'));
+    const reports = await addressInWest(demo, 'reports');
+    expect(await request(reports)).toBe(true);
+    const rows = page.getByRole('row').filter({ hasText: 'shop/reports:' });
+    await rows.filter({ hasText: 'answered' }).first().waitFor();
+    // West's copy of east's only endpoint leads to a port where nothing listens.
+    const { items } = await west.list<EndpointSlice>(endpointSliceType, {
+      namespace: 'shop',
+      labelSelector: 'multicluster.kubernetes.io/service-name=reports',
+    });
+    await west.patch(endpointSliceType, items[0]!.metadata, {
+      kind: 'merge',
+      body: { ports: [{ name: 'http', protocol: 'TCP', port: 9 }] },
+    });
+    await expect.poll(() => request(reports), { timeout: 20_000 }).toBe(false);
+    const refused = rows.filter({ hasText: 'refused' }).first();
+    await refused.waitFor();
+    await refused.getByText('Why?').click();
+    await refused.getByText(/answered that nothing listens there/).waitFor();
+    await page.getByLabel('Outcome').selectOption('refused');
+    await rows.filter({ hasText: 'answered' }).first().waitFor({ state: 'detached' });
+    expect(new URL(page.url()).searchParams.get('outcome')).toBe('refused');
+    await go(page, '/services/shop/reports');
+    const traffic = page.getByRole('region', { name: 'Traffic', exact: true });
+    await traffic
+      .getByRole('row')
+      .filter({ hasText: /^west.*east/ })
+      .waitFor();
+    await page.close();
+  });
+
   test('service: two clusters disagree -> who won and why, the way out, endpoints, and the answer of each resolver', async () => {
     const { page } = await openPage(context, link('/services/shop/cart'));
     const conflict = page.getByRole('listitem').filter({ hasText: 'PortConflict' }).first();
@@ -260,11 +315,14 @@ describeWith(['chromium'], 'dashboard', () => {
     await row.getByText('answers').waitFor();
     const figures = await row.getByRole('cell').allTextContents();
     for (const column of [0, 1, 2, 4]) expect(figures[column], String(column)).toMatch(/^[\d.]+$/);
-    for (const title of ['From an export', 'From a change', 'Queries', 'Cache hits', 'Age of leases'])
+    for (const title of ['Connections', 'From an export', 'From a change', 'Queries', 'Age of leases'])
       await page
         .getByRole('region', { name: `Plot: ${title}` })
         .locator('canvas')
         .waitFor();
+    await page.getByLabel('Time').selectOption('day');
+    await page.getByRole('region', { name: 'Plot: Connections' }).locator('canvas').waitFor();
+    expect(new URL(page.url()).search).toBe('?range=day');
     await page.close();
   });
 

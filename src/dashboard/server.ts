@@ -29,6 +29,8 @@ export interface DashboardOptions {
   readonly hosts?: readonly string[];
   /** Short words that stand for a sign-in. */
   readonly codes?: ReadonlyMap<string, string>;
+  /** What to sign in with to record the past while no page is open. */
+  readonly recordAs?: string;
   /** Cuts a cluster off or heals it; only a demo can. */
   readonly control?: (verb: 'break' | 'heal', cluster: string) => Promise<string>;
   readonly sessionsMax?: number;
@@ -48,6 +50,7 @@ const unsentBytesMax = 16 * 1024 * 1024;
 export function startDashboard(options: DashboardOptions): Promise<Dashboard> {
   const { world, log, homes, listen, codes = new Map(), control, tls, sessionsMax } = options;
   const sessions = new Sessions({ world, log, homes, codes, isDemo: control !== undefined, sessionsMax });
+  if (options.recordAs !== undefined) sessions.record(options.recordAs);
   const api = createApi({ control });
   const lines = new LogBudget(world.clock);
   const handle = (request: IncomingMessage, response: ServerResponse) => {

@@ -2,7 +2,8 @@
 // each. A session ends a while after its last page was closed.
 
 import { createHash } from 'node:crypto';
-import type { Log } from '../base/log.ts';
+import { errorText, type Log } from '../base/log.ts';
+import { repeat } from '../base/repeat.ts';
 import { sleep, type Timer, type World } from '../base/world.ts';
 import type { DashboardHome } from './homes/home-watch.ts';
 import { type Listener, Session } from './session.ts';
@@ -35,6 +36,8 @@ export const pagesMax = 12;
 /** Copies of objects in all sessions together, before another bearer is let in. */
 const objectsInAllMax = 1_000_000;
 const lingerMs = 20_000;
+/** After a session that records has ended. */
+const recordAgainMs = 60_000;
 /** How long the first answers of homes are waited for. */
 const firstAnswerMs = 3_000;
 const namespacesMax = 20;
@@ -52,6 +55,8 @@ export class Sessions {
   readonly #tokens: TokenCheck;
   /** One for all: a bearer sees the past of clusters that it may ask itself. */
   readonly #history = new History();
+  #recorded: string | undefined;
+  #stopRecording: (() => void) | undefined;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
@@ -88,12 +93,29 @@ export class Sessions {
     const close = session.listen(listener);
     return () => {
       close();
-      if (session.listeners > 0 || this.#entries.get(id) !== entry) return;
+      if (session.listeners > 0 || this.#entries.get(id) !== entry || id === this.#recorded) return;
       entry.linger = this.#options.world.timers.after(lingerMs, () => this.#end(id, 'all pages were closed'));
     };
   }
 
+  /** A session of this bearer runs also while no page is open, so that there is a past to look at. */
+  record(text: string): void {
+    const { world, log } = this.#options;
+    const id = digestOf(text, []);
+    const start = () => {
+      try {
+        if (!this.#entries.has(id)) this.#start(id, text, []);
+      } catch (error) {
+        log.warn('dashboard: the past is not recorded', { error: errorText(error) });
+      }
+    };
+    this.#recorded = id;
+    start();
+    this.#stopRecording = repeat(world.timers, { everyMs: recordAgainMs }, start);
+  }
+
   stop(): void {
+    this.#stopRecording?.();
     for (const id of [...this.#entries.keys()]) this.#end(id, 'the dashboard stops');
   }
 
@@ -133,7 +155,7 @@ export class Sessions {
   #makeRoom(sessionsMax: number): void {
     const objects = [...this.#entries.values()].reduce((sum, { session }) => sum + session.objects(), 0);
     if (this.#entries.size < sessionsMax && objects < objectsInAllMax) return;
-    const idle = [...this.#entries].find(([, { session }]) => session.listeners === 0);
+    const idle = [...this.#entries].find(([id, { session }]) => session.listeners === 0 && id !== this.#recorded);
     if (idle === undefined)
       throw new Refused(503, 'as many bearers are signed in as the dashboard can hold; try again later');
     this.#end(idle[0], 'another bearer needed the room');

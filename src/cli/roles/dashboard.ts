@@ -12,6 +12,7 @@ export interface DashboardFlags extends HomesFlags {
   readonly tlsCertificate?: string;
   readonly tlsKey?: string;
   readonly host: string[];
+  readonly recordAs?: string;
   readonly logLevel: LogLevel;
 }
 
@@ -30,6 +31,10 @@ export function addDashboardCommand(program: Command, print: (line: string) => v
     .option('--tls-certificate <file>', 'PEM; needed to listen on an address that others reach')
     .option('--tls-key <file>', 'its key')
     .option('--host <name...>', 'names of a reverse proxy in front of it', [])
+    .option(
+      '--record-as <file>',
+      'file with the output of portolan dashboard token: keeps the last 24 hours while no page is open',
+    )
     .addOption(logLevelOption('info'))
     .enablePositionalOptions()
     .addHelpText(

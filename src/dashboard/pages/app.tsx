@@ -12,6 +12,7 @@ import { AskView } from './views/ask.tsx';
 import { ClustersView } from './views/clusters.tsx';
 import { CodesView } from './views/codes.tsx';
 import { ExternalView } from './views/external.tsx';
+import { FlowsView } from './views/flows.tsx';
 import { LostView } from './views/lost.tsx';
 import { MatrixView } from './views/matrix.tsx';
 import { OverviewView } from './views/overview.tsx';
@@ -44,6 +45,7 @@ export function App() {
               <Route path="/" component={OverviewView} />
               <Route path="/services" component={ServicesView} />
               <Route path="/services/:namespace/:name" component={ServiceView} />
+              <Route path="/flows" component={FlowsView} />
               <Route path="/timeline" component={TimelineView} />
               <Route path="/ask" component={AskView} />
               <Route path="/clusters" component={ClustersView} />

@@ -13,7 +13,7 @@ const shapes: Readonly<Record<HistoryRange, RangeShape>> = {
   day: { stepMs: 120_000, steps: 720 },
 };
 const ranges = Object.keys(shapes) as HistoryRange[];
-/** 30 KB each; those that came first stay. */
+/** 60 KB each; those that came first stay. */
 const clustersMax = 300;
 
 export class History {

@@ -6,6 +6,7 @@ import type { DashboardFlags, DashboardTokenFlags } from '../../cli/roles/dashbo
 import { parseListen } from '../../cli/roles/options.ts';
 import { type ClusterSetDeps, type HomesFlags, homesOf, withHome } from '../../cli/with-home.ts';
 import type { DashboardHome } from '../../dashboard/homes/home-watch.ts';
+import { parseSignIn } from '../../dashboard/sign-in.ts';
 import { issueViewerToken } from '../../dashboard/viewer.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
 import { processLog, untilStopped, withParts } from '../process.ts';
@@ -19,10 +20,21 @@ export async function runDashboardProcess(flags: DashboardFlags, deps: ClusterSe
     throw usageError(
       `--listen ${flags.listen}: tokens would cross the network in clear text; give --tls-certificate and --tls-key, or listen on 127.0.0.1 behind a proxy with TLS`,
     );
+  const recordAs = flags.recordAs === undefined ? undefined : (await deps.host.readText(flags.recordAs))?.trim();
+  if (flags.recordAs !== undefined && parseSignIn(recordAs ?? '') === undefined)
+    throw usageError(`--record-as ${flags.recordAs}: expected a file with the output of portolan dashboard token`);
   const log = processLog(world, flags.logLevel);
   const homes = await findHomes(flags, deps);
   await withParts(log, async (parts) => {
-    const dashboard = await runDashboard({ world, log, listen, homes, hosts: flags.host, ...(tls ? { tls } : {}) });
+    const dashboard = await runDashboard({
+      world,
+      log,
+      listen,
+      homes,
+      hosts: flags.host,
+      recordAs,
+      ...(tls ? { tls } : {}),
+    });
     parts.add('dashboard', () => dashboard.stop());
     const stopped = untilStopped(log, () => parts.stop());
     process.stdout.write(`ready ${dashboard.url}\nhomes ${homes.map(({ name }) => name).join(', ')}\n`);

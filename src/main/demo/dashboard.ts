@@ -36,6 +36,7 @@ export async function startDemoDashboard(
       access: { server: home.server, certificateAuthority: home.certificateAuthority },
     })),
     codes: new Map([[token, tokens.join(' ')]]),
+    recordAs: token,
     control,
   });
   parts.add('dashboard', () => dashboard.stop());

@@ -46,3 +46,8 @@ export function shorten(text: string, lengthMax: number): string {
   const words = cut.slice(0, Math.max(cut.lastIndexOf(' '), lengthMax / 2));
   return `${words.replace(/[\s,;:.(]+$/, '')} …`;
 }
+
+export function bytes(value: number): string {
+  const text = quantity(value);
+  return /[kMG]$/.test(text) ? `${text.slice(0, -1)} ${text.slice(-1)}B` : `${text} B`;
+}

@@ -3,6 +3,7 @@
 import { useState } from 'react';
 import { useConnection, useHello, useLive, useNowMs, useRows } from '../data/hooks.ts';
 import { clockTime } from './format.ts';
+import { Search } from './search.tsx';
 import { StandingBadge } from './standing.tsx';
 
 export function Header() {
@@ -17,6 +18,7 @@ export function Header() {
       {hello?.clusterset ? <span className="set">clusterset {hello.clusterset}</span> : null}
       <Freshness />
       <span className="spacer" />
+      <Search />
       {hello?.bearer ? (
         <span className="bearer" title={hello.bearer}>
           {hello.bearer.replaceAll('system:serviceaccount:', '')}

@@ -1,20 +1,8 @@
-// The views, in the order in which somebody in trouble needs them.
+// Links to the views, with the number of problems at the first.
 
 import { Link, useRoute } from 'wouter';
 import { useRows } from '../data/hooks.ts';
-
-const views = [
-  ['/', 'Overview'],
-  ['/timeline', 'Timeline'],
-  ['/services', 'Services'],
-  ['/ask', 'Ask a name'],
-  ['/clusters', 'Clusters'],
-  ['/matrix', 'Matrix'],
-  ['/peers', 'Peers'],
-  ['/external', 'External'],
-  ['/what-if', 'What if'],
-  ['/plots', 'Plots'],
-] as const;
+import { views } from './views.ts';
 
 export function Navigation() {
   const problems = useRows('problems').length;

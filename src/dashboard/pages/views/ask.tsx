@@ -12,7 +12,7 @@ export function AskView() {
   const homes = useRows('homes').filter(({ role, state }) => role !== 'broker' && state !== 'signed out');
   const services = useRows('services');
   const clusters = homes.map(({ cluster, name }) => cluster || name);
-  const [name, setName] = useState('');
+  const [name, setName] = useState(() => new URLSearchParams(location.search).get('name') ?? '');
   const [type, setType] = useState('A');
   const [cluster, setCluster] = useState('');
   const [asked, setAsked] = useState<{ name: string; type: string; cluster: string; at: number }>();

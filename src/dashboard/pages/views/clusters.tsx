@@ -2,6 +2,7 @@
 
 import type { ClusterRow } from '../../wire/rows.ts';
 import { useNowMs, useRows } from '../data/hooks.ts';
+import { Age } from '../parts/age.tsx';
 import { DemoButtons } from '../parts/demo-buttons.tsx';
 import { elapsed } from '../parts/format.ts';
 import { Scroll } from '../parts/scroll.tsx';
@@ -65,7 +66,7 @@ function Row({ row, nowMs }: { readonly row: ClusterRow; readonly nowMs: number 
         {row.region || '–'}
         {row.zone ? `, ${row.zone}` : ''}
       </td>
-      <td>{row.renewedMs === undefined ? '–' : `${elapsed(nowMs - row.renewedMs)} ago`}</td>
+      <td>{row.renewedMs === undefined ? '–' : <Age atMs={row.renewedMs} />}</td>
       <td className="number">{row.services}</td>
       <td className="number">{row.imports ?? '?'}</td>
       <td>

@@ -1,8 +1,8 @@
 // What a code of doctor means and what to do, with what was found of it now; without a code, all of them.
 
-import { useEffect, useState } from 'react';
 import { Link, useParams } from 'wouter';
 import type { CodeDoc } from '../../wire/views.ts';
+import { useCodeDocs } from '../data/codes.ts';
 import { useRows } from '../data/hooks.ts';
 import { capital } from '../parts/format.ts';
 import { Problems } from '../parts/problems.tsx';
@@ -24,22 +24,6 @@ export function CodesView() {
       </>
     );
   return <OneCode doc={doc} />;
-}
-
-/** The same for everybody, so it is read without a token, and once. */
-let read: Promise<readonly CodeDoc[]> | undefined;
-
-function useCodeDocs(): [readonly CodeDoc[] | undefined, string] {
-  const [docs, setDocs] = useState<readonly CodeDoc[]>();
-  const [why, setWhy] = useState('');
-  useEffect(() => {
-    read ??= fetch('/docs/codes.json').then((response) => response.json() as Promise<readonly CodeDoc[]>);
-    read.then(setDocs, (error: Error) => {
-      read = undefined;
-      setWhy(error.message);
-    });
-  }, []);
-  return [docs, why];
 }
 
 function AllCodes({ docs }: { readonly docs: readonly CodeDoc[] }) {

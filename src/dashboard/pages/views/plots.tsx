@@ -1,105 +1,127 @@
-// Is it getting slower? Propagation, queries, cache hits, and ages of leases, since this page was
-// opened. A table below says the latest figures.
+// Is it getting slower? Connections, propagation, queries, cache hits and ages of leases of the last hour or day, as the
+// dashboard kept them. A table below says the latest figures.
 
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import type { ClusterFigures, FiguresView } from '../../wire/views.ts';
-import { useLive } from '../data/hooks.ts';
+import { useLocation, useSearch } from 'wouter';
+import {
+  type FiguresView,
+  type HistoryLine,
+  type HistoryRange,
+  type HistoryView,
+  type Measure,
+  measures,
+} from '../../wire/views.ts';
+import { useAnswer, useTick } from '../data/hooks.ts';
 import { Scroll } from '../parts/scroll.tsx';
 
-const everyMs = 5_000;
-/** An hour. */
-const pointsMax = 720;
+const everyMs = 10_000;
+const linesMax = 12;
 const colours = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7f7f7f'];
 
-interface Measure {
-  readonly title: string;
-  readonly unit: string;
-  readonly of: (now: ClusterFigures, before: ClusterFigures | undefined, seconds: number) => number | null;
-}
-
-const measures: readonly Measure[] = [
-  {
-    title: 'From an export to its answer',
-    unit: 's',
-    of: ({ exportSeconds }) => exportSeconds ?? null,
-  },
-  {
-    title: 'From a change to its answer',
-    unit: 'ms',
-    of: ({ changeSeconds }) => (changeSeconds === undefined ? null : changeSeconds * 1_000),
-  },
-  { title: 'Queries', unit: 'per second', of: (now, before, seconds) => rate(now.queries, before?.queries, seconds) },
-  {
-    title: 'Cache hits',
-    unit: '% of forwarded queries',
-    of: ({ cacheHits, cacheMisses }) => share(cacheHits, cacheMisses),
-  },
-  { title: 'Age of leases', unit: 's', of: ({ leaseAgeSeconds }) => leaseAgeSeconds ?? null },
-];
-
-/** Kept while other views are shown. */
-const history: FiguresView[] = [];
+const titles: Readonly<Record<Measure, { readonly title: string; readonly unit: string; readonly factor?: number }>> = {
+  connections: { title: 'Connections', unit: 'per second, by source cluster' },
+  failures: { title: 'Failed connections', unit: 'per second, by source cluster' },
+  exportSeconds: { title: 'From an export to its answer', unit: 's' },
+  changeSeconds: { title: 'From a change to its answer', unit: 'ms', factor: 1_000 },
+  queries: { title: 'Queries', unit: 'per second' },
+  cacheShare: { title: 'Cache hits', unit: '% of forwarded queries' },
+  leaseAgeSeconds: { title: 'Age of leases', unit: 's' },
+};
+const ranges: Readonly<Record<HistoryRange, string>> = { hour: 'the last hour', day: 'the last 24 hours' };
 
 export function PlotsView() {
-  const live = useLive();
-  const [version, setVersion] = useState(0);
-  const [why, setWhy] = useState('');
-  useEffect(() => {
-    const read = () =>
-      live.ask<FiguresView>('/api/figures', {}).then(
-        (figures) => {
-          history.push(figures);
-          history.splice(0, history.length - pointsMax);
-          setWhy('');
-          setVersion((one) => one + 1);
-        },
-        (error: Error) => setWhy(error.message),
-      );
-    read();
-    const timer = setInterval(read, everyMs);
-    return () => clearInterval(timer);
-  }, [live]);
-  const last = history.at(-1);
+  const [, navigate] = useLocation();
+  const range: HistoryRange = new URLSearchParams(useSearch()).get('range') === 'day' ? 'day' : 'hour';
+  const tick = useTick(everyMs);
+  const figures = useAnswer<FiguresView>('/api/figures', {}, tick);
   return (
     <>
       <h1>Plots</h1>
-      {why !== '' && (
+      <div className="filters">
+        <label>
+          Time
+          <select value={range} onChange={(event) => navigate(`/plots?range=${event.target.value}`)}>
+            {Object.entries(ranges).map(([one, name]) => (
+              <option key={one} value={one}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      {figures.kind === 'failed' && (
         <p className="banner banner-failed" role="alert">
-          No new figures: {why}
+          No new figures: {figures.why}
         </p>
       )}
       <div className="plots">
         {measures.map((measure) => (
-          <Plot key={measure.title} measure={measure} version={version} />
+          <Plot key={measure} measure={measure} range={range} tick={tick} />
         ))}
       </div>
-      {last === undefined ? <p className="nothing">Reading figures</p> : <Latest figures={last} />}
+      {figures.kind === 'answered' ? <Latest figures={figures.value} /> : <p className="nothing">Reading figures</p>}
     </>
   );
 }
 
-function Plot({ measure, version }: { readonly measure: Measure; readonly version: number }) {
+interface PlotProps {
+  readonly measure: Measure;
+  readonly range: HistoryRange;
+  readonly tick: number;
+}
+
+function Plot({ measure, range, tick }: PlotProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
-  const clusters = history.at(-1)?.clusters.map(({ cluster }) => cluster) ?? [];
-  const names = clusters.join(' ');
+  const answer = useAnswer<HistoryView>('/api/history', { measure, range }, tick);
+  const view = answer.kind === 'answered' ? answer.value : undefined;
+  const lines = view === undefined ? [] : busiest(view.clusters);
+  const names = lines.map(({ cluster }) => cluster).join(' ');
+  const { title, unit, factor = 1 } = titles[measure];
+  const data = view === undefined ? undefined : dataOf(view, lines, factor);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: new data goes to the plot that is there.
   useEffect(() => {
-    if (box.current === null || names === '') return;
-    plot.current = new uPlot(optionsOf(names.split(' '), box.current.clientWidth), dataOf(measure), box.current);
+    if (box.current === null || names === '' || data === undefined) return;
+    plot.current = new uPlot(optionsOf(names.split(' '), box.current.clientWidth), data, box.current);
     return () => plot.current?.destroy();
-  }, [names, measure]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is new data.
-  useEffect(() => plot.current?.setData(dataOf(measure)), [version, measure]);
+  }, [names, range, measure]);
+  useEffect(() => {
+    if (data !== undefined && names !== '') plot.current?.setData(data);
+  }, [data, names]);
   return (
-    <section className="card" aria-label={`Plot: ${measure.title}`}>
+    <section className="card" aria-label={`Plot: ${title}`}>
       <h2>
-        {measure.title} <span className="small">{measure.unit}</span>
+        {title} <span className="small">{unit}</span>
       </h2>
-      <div ref={box} className="plot" />
+      {names === '' ? (
+        <p className="small">{view === undefined ? 'Reading' : emptyText(view, range)}</p>
+      ) : (
+        <div ref={box} className="plot" />
+      )}
+      {view !== undefined && lines.length < view.clusters.length && names !== '' ? (
+        <p className="small">
+          The {lines.length} highest of {view.clusters.length} clusters.
+        </p>
+      ) : null}
     </section>
   );
+}
+
+function emptyText({ hidden }: HistoryView, range: HistoryRange): string {
+  const why = hidden.map(({ cluster, why: reason }) => `${cluster}: ${reason}`).join('; ');
+  return `Nothing was read in ${ranges[range]}.${why === '' ? '' : ` ${why}.`}`;
+}
+
+/** Those with points, by their last one. */
+function busiest(lines: readonly HistoryLine[]): readonly HistoryLine[] {
+  const lastOf = ({ points }: HistoryLine) => points.findLast((one) => one !== null) ?? 0;
+  return lines
+    .filter(({ points }) => points.some((one) => one !== null))
+    .toSorted((a, b) => lastOf(b) - lastOf(a) || (a.cluster < b.cluster ? -1 : 1))
+    .slice(0, linesMax)
+    .toSorted((a, b) => (a.cluster < b.cluster ? -1 : 1));
 }
 
 function optionsOf(clusters: readonly string[], width: number): uPlot.Options {
@@ -119,34 +141,15 @@ function optionsOf(clusters: readonly string[], width: number): uPlot.Options {
     axes: [axis, { ...axis, size: 60 }],
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, (max ?? 0) * 1.1)] } },
     series: [{}, ...series],
-    legend: { show: clusters.length <= 12 },
-    cursor: { show: clusters.length <= 12 },
+    legend: { show: true },
   };
 }
 
-function dataOf({ of }: Measure): uPlot.AlignedData {
-  const clusters = history.at(-1)?.clusters.map(({ cluster }) => cluster) ?? [];
-  const times = history.map(({ atMs }) => atMs / 1_000);
-  const lines = clusters.map((cluster) =>
-    history.map((figures, index) => {
-      const now = figures.clusters.find((one) => one.cluster === cluster);
-      const earlier = history[index - 1];
-      const before = earlier?.clusters.find((one) => one.cluster === cluster);
-      const seconds = earlier === undefined ? 0 : (figures.atMs - earlier.atMs) / 1_000;
-      return now === undefined ? null : of(now, before, seconds);
-    }),
-  );
-  return [times, ...lines];
-}
-
-function rate(now: number | undefined, before: number | undefined, seconds: number): number | null {
-  if (now === undefined || before === undefined || seconds <= 0) return null;
-  return Math.max(0, now - before) / seconds;
-}
-
-function share(hits: number | undefined, misses: number | undefined): number | null {
-  const all = (hits ?? 0) + (misses ?? 0);
-  return hits === undefined || all === 0 ? null : (100 * hits) / all;
+/** Points of the range that was asked for, and no time beyond it. */
+function dataOf({ nowMs, stepMs }: HistoryView, lines: readonly HistoryLine[], factor: number): uPlot.AlignedData {
+  const count = Math.max(0, ...lines.map(({ points }) => points.length));
+  const times = Array.from({ length: count }, (_, index) => (nowMs - (count - 1 - index) * stepMs) / 1_000);
+  return [times, ...lines.map(({ points }) => points.map((one) => (one === null ? null : one * factor)))];
 }
 
 function Latest({ figures }: { readonly figures: FiguresView }) {

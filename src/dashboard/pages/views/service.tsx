@@ -9,6 +9,7 @@ import { ConflictList } from '../parts/conflict-list.tsx';
 import { clockTime, count, elapsed } from '../parts/format.ts';
 import { NameSteps } from '../parts/name-steps.tsx';
 import { Scroll } from '../parts/scroll.tsx';
+import { ServiceTraffic } from '../parts/service-traffic.tsx';
 import { Mark, StandingBadge } from '../parts/standing.tsx';
 
 export function ServiceView() {
@@ -37,6 +38,7 @@ export function ServiceView() {
         <code>{view.dnsName}</code> <span className="small">as of {clockTime(answer.atMs)}</span>{' '}
         <Link href={`/what-if?service=${key}`}>What if its exports change?</Link>
       </p>
+      <ServiceTraffic name={key} />
       <Explanation view={view} />
       <InClusters view={view} />
       <Endpoints clusters={view.clusters} />

@@ -17,7 +17,7 @@ export function ServicesView() {
   const clusters = useRows('clusters');
   const [text, setText] = useState('');
   const [standing, setStanding] = useState<Standing | 'all'>('all');
-  const [cluster, setCluster] = useState('');
+  const [cluster, setCluster] = useState(() => new URLSearchParams(location.search).get('cluster') ?? '');
   const rows = useMemo(
     () => all.filter((row) => isWanted(row, { text, standing, cluster })),
     [all, text, standing, cluster],

@@ -2,8 +2,9 @@
 
 import { useState } from 'react';
 import type { EventRow } from '../../wire/rows.ts';
-import { useNowMs, useRows } from '../data/hooks.ts';
-import { dayTime, elapsed } from '../parts/format.ts';
+import { useRows } from '../data/hooks.ts';
+import { Age } from '../parts/age.tsx';
+import { shorten } from '../parts/format.ts';
 import { Mark } from '../parts/standing.tsx';
 import { Nothing } from '../parts/states.tsx';
 
@@ -11,7 +12,6 @@ const kinds: readonly (EventRow['kind'] | 'all')[] = ['all', 'export', 'conflict
 
 export function TimelineView() {
   const all = useRows('events');
-  const nowMs = useNowMs();
   const [kind, setKind] = useState<EventRow['kind'] | 'all'>('all');
   const rows = all
     .filter((row) => kind === 'all' || row.kind === kind)
@@ -39,9 +39,7 @@ export function TimelineView() {
         <ol className="timeline">
           {rows.map((row) => (
             <li key={row.id}>
-              <time dateTime={new Date(row.atMs).toISOString()} title={dayTime(row.atMs)}>
-                {elapsed(nowMs - row.atMs)} ago
-              </time>
+              <Age atMs={row.atMs} />
               <Mark standing={row.standing} />
               <span>
                 <strong>{row.subject}</strong> <span className="small">{row.cluster}</span> <Text text={row.text} />
@@ -60,7 +58,7 @@ function Text({ text }: { readonly text: string }) {
   if (text.length <= shownMax + 20) return text;
   return (
     <details className="inline">
-      <summary>{text.slice(0, shownMax)}…</summary>
+      <summary>{shorten(text, shownMax)}</summary>
       {text}
     </details>
   );
