@@ -3,7 +3,7 @@
 
 import { until } from '../support/dns-process.ts';
 import { portolan } from '../support/portolan.ts';
-import { rotated } from './roots.ts';
+import { replaced, rotated } from './roots.ts';
 import { type Gateway, type Id, ids, pause, type Stage } from './stage.ts';
 import { type Act, none, onlyWithin, underLoad } from './under-load.ts';
 
@@ -283,6 +283,7 @@ export const acts: readonly Act[] = [
   drained,
   ...parts,
   rotated,
+  replaced,
   moved,
   narrowed,
   removed,

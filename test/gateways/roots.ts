@@ -1,4 +1,4 @@
-// The act of the check of gateways that rotates the roots of members. A rotation takes months by the clock: what is kept of it is
+// The acts of the check of gateways that replace the roots of members. A rotation takes months by the clock: what is kept of it is
 // certificates, so that a root with an earlier beginning is a root whose time has come.
 
 import { fileURLToPath } from 'node:url';
@@ -15,8 +15,8 @@ import { rootTimes } from '../../src/xds/identity/gateway-roots.ts';
 import { MeshCertificates } from '../../src/xds/sources/mesh-certificates.ts';
 import { until } from '../support/dns-process.ts';
 import { LineProcess } from '../support/proxy-processes.ts';
-import { type Id, ids, type Stage } from './stage.ts';
-import { type Act, none, underLoad } from './under-load.ts';
+import { type Id, ids, pause, type Stage } from './stage.ts';
+import { type Act, none, onlyWithin, underLoad } from './under-load.ts';
 
 const dayMs = 24 * 3_600_000;
 const world = createRealWorld();
@@ -113,5 +113,39 @@ export const rotated: Act = {
     const answer = await askEast(stage, pairIn(await kept(stage, 'west'))!);
     if (answer !== '200') throw new Error(`a certificate of the new root: ${answer}`);
     return none(loads);
+  },
+};
+
+/** As the guide says of a stolen one: a few seconds after xds has started again. */
+const replacedWithinMs = 10_000;
+
+export const replaced: Act = {
+  name: 'a stolen root of a caller replaced at once',
+  isLong: true,
+  run: async (stage, { slackMs }) => {
+    const stolen = pairIn(await kept(stage, 'west'))!;
+    const address = (await stage.addressIn('west', 'cart'))!;
+    const opened = await stage.tell('west', { do: 'holdPlain', name: 'over', address, port: 81 });
+    if (opened !== 'open') throw new Error(`a connection that stays: ${String(opened)}`);
+    let [readyMs, refusedMs] = [0, 0];
+    const { loads, atMs } = await underLoad(stage, { from: 'west', name: 'cart', afterMs: 3000 }, async () => {
+      await stage.members.west.home.order({ remove: { apiVersion: 'v1', kind: 'Secret', metadata } });
+      await stage.members.west.roles.xds.again();
+      readyMs = Date.now();
+      await until('the stolen root is refused', async () => (await askEast(stage, stolen)).startsWith('refused'));
+      refusedMs = Date.now() - readyMs;
+      await untilTrusted(stage, 'west');
+    });
+    const boundMs = replacedWithinMs + slackMs;
+    if (refusedMs > boundMs) throw new Error(`the stolen root was refused after ${refusedMs} ms`);
+    await until('the new root is admitted', async () => {
+      const answer = await askEast(stage, pairIn(await kept(stage, 'west'))!);
+      return answer === '200';
+    });
+    const { isClosed } = await stage.tell<{ isClosed: boolean }>('west', { do: 'held', name: 'over' });
+    if (isClosed) throw new Error('a connection that was open has ended');
+    await stage.tell('west', { do: 'letGo', name: 'over' });
+    await pause(500);
+    return `refused after ${refusedMs} ms; ${onlyWithin(loads, atMs, readyMs - atMs + boundMs)}`;
   },
 };
