@@ -48,7 +48,7 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
 
   const lines = () => [...printed.matchAll(/^ {4}(\S.*)$/gm)].map((match) => match[1] as string);
   const run = (line: string) => {
-    const command = line.replace(/^kubectl/, pathOf('kubectl') as string);
+    const command = line.replace(/(^|\| )kubectl/, `$1${pathOf('kubectl')}`);
     return execFileSync('sh', ['-c', command], {
       cwd: root,
       encoding: 'utf8',
@@ -131,6 +131,20 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
 
   // On a busy machine a lease may run out for a moment: right answers come, if not at once.
   const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 60_000, interval: 300 });
+
+  test('demo: the policy that it prints -> west, then its region, then any; deleted -> each cluster in turn', async () => {
+    run(find('apply', 'nearest'));
+    const who = () => {
+      const answers = Array.from({ length: 12 }, () => run(find('curl', '?nearest')).split(',')[0]);
+      return [...new Set(answers)].sort();
+    };
+    await eventually(who).toEqual(['checkout in west']);
+    const west = file().clusters.west.kubeconfig;
+    const routing = "get serviceimport checkout -n shop -o jsonpath='{.metadata.annotations.portolan\\.dev/routing}'";
+    expect(run(`kubectl --kubeconfig ${west} ${routing}`)).toBe('{"g":[[["west"]],[["east","west"]]]}');
+    run(`kubectl --kubeconfig ${west} delete serviceimportpolicy nearest`);
+    await eventually(who).toEqual(['checkout in east', 'checkout in south', 'checkout in west']);
+  });
 
   test('demo: an export in one cluster -> imported in another, under one name [003-02, 003-19]', async () => {
     const imports = find('serviceimports');

@@ -26,6 +26,10 @@ In another terminal, try
     curl -s http://${demo.proxy.ip}:${demo.proxy.port}/
     ${options.portolan} test connectivity shop/checkout --admin ${demo.proxy.admin} --dns 127.0.0.1:${dns('west')}
 
+  the same service, nearest first: west's own endpoints, then those of its region, then any; until the policy is deleted
+    echo '${nearestFirst}' | kubectl --kubeconfig ${kubeconfig('west')} apply -f -
+    curl -s http://${demo.proxy.ip}:${demo.proxy.port}/?nearest
+
   an endpoint in east with its port, and what answers there
     dig @127.0.0.1 -p ${dns('west')} _http._tcp.db.shop.svc.clusterset.local SRV +short
     curl -s http://${backend?.address}:${backend?.port}/
@@ -77,6 +81,17 @@ ${envoyLines(demo)}
 Addresses and files are in ${options.directory}/demo.json. Ctrl-C stops everything.
 `;
 }
+
+/** Of the service that all clusters have, for clients in west. */
+const nearestFirst = JSON.stringify({
+  apiVersion: 'portolan.dev/v1alpha1',
+  kind: 'ServiceImportPolicy',
+  metadata: { name: 'nearest' },
+  spec: {
+    services: ['checkout'],
+    clusters: [{ clusters: ['west'] }, { regions: ['north'] }],
+  },
+});
 
 function envoyLines({ envoys, neighbour, outside }: Demo): string {
   const title = 'both through an Envoy in west: mutual TLS to the ingress of acme, TLS to the server outside';
