@@ -4,14 +4,22 @@ import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { go, launchBrowser, limitedToken, openPage, type RunningDemo, startDemo } from './support/dashboard.ts';
+import { addressInWest, steadily } from './support/demo-traffic.ts';
 
 const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));
 mkdirSync(folder, { recursive: true });
 const [demo, browser] = await Promise.all([startDemo(), launchBrowser()]);
+const stops: (() => void)[] = [];
 try {
+  for (const [name, everyMs] of [
+    ['checkout', 40],
+    ['reports', 120],
+  ] as const)
+    stops.push(steadily(await addressInWest(demo, name), everyMs));
   await shootViews(demo, browser);
   await shootLimited(demo, browser);
 } finally {
+  for (const stop of stops) stop();
   await browser.close();
   demo.stop();
 }
@@ -20,6 +28,8 @@ async function shootViews({ file }: RunningDemo, { newContext }: Browser): Promi
   const context = await newContext.call(browser, { viewport: { width: 1280, height: 800 }, colorScheme: 'light' });
   const { page } = await openPage(context, `${file.dashboard}/#token=${file.token}`);
   await page.getByText('PTL0302').first().waitFor();
+  await page.locator('.line:not(.is-idle)').first().waitFor();
+  await page.waitForTimeout(4_000);
   await shoot(page, 'dashboard-now');
   await page.getByRole('button', { name: 'cluster west: ok' }).click();
   await shoot(page, 'dashboard-map');
