@@ -98,15 +98,15 @@ async function start(args: string[], word: string): Promise<string> {
   throw new Error(`portolan ${args[0]} ended`);
 }
 
-/** Until the services of all clusters are counted on the page. */
+/** Until all clusters are counted and the map is drawn, or all services are. */
 async function firstView(page: Page, url: string): Promise<number> {
   const startedMs = performance.now();
   await page.goto(url);
   if (url.includes('#'))
-    await page
-      .locator('.tile')
-      .nth(clusters - 1)
-      .waitFor();
+    await Promise.all([
+      page.getByText(`${clusters} alive`, { exact: true }).waitFor(),
+      page.locator('.spot').first().waitFor(),
+    ]);
   else await page.getByText(`${services} services`).waitFor();
   return performance.now() - startedMs;
 }
