@@ -76,9 +76,9 @@ test('explain: a service with policies -> each with its callers, and whether it 
   await put('db', { services: ['db'], from: [{ cluster: 'west', namespaces: ['billing'] }, { cluster: 'south' }] });
   await settle();
   const explained = await set.time.settle(typeAt(await openDesk(set, 'east'), 'explain shop/db'));
-  expect(explained).toContain(
+  expect(explained.join('\n')).toContain(
     'access: policy db admits west (billing), south; Enforced=False: packets of south, west pass',
   );
   const other = await set.time.settle(typeAt(await openDesk(set, 'east'), 'explain shop/web'));
-  expect(other).not.toContain('policy');
+  expect(other.join('\n')).not.toContain('policy');
 });
