@@ -205,17 +205,23 @@ describeWith(['chromium'], 'dashboard', () => {
       namespace: 'shop',
       labelSelector: 'multicluster.kubernetes.io/service-name=reports',
     });
-    await west.patch(endpointSliceType, items[0]!.metadata, {
-      kind: 'merge',
-      body: { ports: [{ name: 'http', protocol: 'TCP', port: 9 }] },
-    });
-    await expect.poll(() => request(reports), { timeout: 20_000 }).toBe(false);
+    const body = { ports: [{ name: 'http', protocol: 'TCP', port: 9 }] };
+    // The agent takes it back soon, so it is written until a connection has met it.
+    const isAnswered = async () => {
+      await west.patch(endpointSliceType, items[0]!.metadata, { kind: 'merge', body });
+      for (let count = 0; count < 20; count += 1) if (!(await request(reports))) return false;
+      return true;
+    };
+    await expect.poll(isAnswered, { timeout: 20_000, interval: 20 }).toBe(false);
     const refused = rows.filter({ hasText: 'refused' }).first();
     await refused.waitFor();
     await refused.getByText('Why?').click();
     await refused.getByText(/answered that nothing listens there/).waitFor();
     await page.getByLabel('Outcome').selectOption('refused');
-    await rows.filter({ hasText: 'answered' }).first().waitFor({ state: 'detached' });
+    await expect
+      .poll(() => rows.locator('.badge').filter({ hasText: 'answered' }).count(), { timeout: 10_000 })
+      .toBe(0);
+    await rows.locator('.badge').filter({ hasText: 'refused' }).first().waitFor();
     expect(new URL(page.url()).searchParams.get('outcome')).toBe('refused');
     await go(page, '/services/shop/reports');
     const traffic = page.getByRole('region', { name: 'Traffic', exact: true });
