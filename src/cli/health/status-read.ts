@@ -20,6 +20,7 @@ import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/se
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import { judgeService } from '../../clusterset/rules/export-conditions.ts';
 import { whyNotTrusted } from '../../clusterset/rules/leases/lease-memory.ts';
+import { allFamilies, familiesOf } from '../../clusterset/rules/networks/own-families.ts';
 import { sourceOfImport } from '../../clusterset/rules/routing/import-as.ts';
 import type { SetPolicy } from '../../clusterset/rules/set-policy.ts';
 import type { Client } from '../../kube/client/client.ts';
@@ -59,10 +60,11 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
   const unread = new Set(state.members.filter(({ problem }) => problem !== undefined).map(({ id }) => id));
   const isUnread = (object: ServiceImport | undefined) =>
     object !== undefined && clustersOf(object).some((id) => unread.has(id));
+  const self = state.members.find(({ id }) => id === membership.clusterId);
+  const families = self?.record && (familiesOf(self.record.podRanges) ?? allFamilies);
   const services = foreseen.keys.map((key) =>
-    serviceStatus({ key, foreseen, imports, policies, names, id: membership.clusterId, isUnread }),
+    serviceStatus({ key, foreseen, imports, policies, names, families, id: membership.clusterId, isUnread }),
   );
-  const own = state.members.find(({ id }) => id === membership.clusterId)?.shards;
   const known = new Set(foreseen.keys);
   const leftovers = [...imports]
     .filter(([key, object]) => !known.has(key) && isOurs(object) && !isUnread(object))
@@ -79,7 +81,7 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
     behind: [...services.filter((one) => one.import === 'behind').map(({ service }) => service), ...leftovers],
     unpublished: await unpublishedOf(
       home,
-      exports.filter((one) => own?.has(keyOf(one)) !== true),
+      exports.filter((one) => self?.shards.has(keyOf(one)) !== true),
     ),
     notes: setNotes(state),
     parts: await readParts(home, clock),

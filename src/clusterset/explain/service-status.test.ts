@@ -50,4 +50,19 @@ describe('service status', () => {
     expect(serviceStatus({ ...request, imports: new Map(), policies: [refusing] }).import).toBe('refused by policy');
     expect(serviceStatus({ ...request, imports: new Map(), policies: [] }).import).toBe('behind');
   });
+
+  test.each([
+    ['IPv4', ['IPv4'], 'in step'],
+    ['IPv4', ['IPv4', 'IPv6'], 'behind'],
+    ['IPv4', undefined, 'in step'],
+    ['IPv4,IPv6', ['IPv4', 'IPv6'], 'in step'],
+    ['IPv4,IPv6', ['IPv4'], 'behind'],
+  ] as const)('a service of both families imported as %s where Pods have %s -> %s', (imported, families, state) => {
+    const both = { ...merge, ipFamilies: ['IPv4', 'IPv6'] } as unknown as MergeWithConflicts;
+    const object = at('shop', 'checkout');
+    object.spec = { ...object.spec, ipFamilies: imported.split(',') as ('IPv4' | 'IPv6')[] };
+    const imports = new Map([['shop/checkout', object]]);
+    const asked = { ...request, foreseen: { merge: () => both } as unknown as Foreseen, imports };
+    expect(serviceStatus({ ...asked, ...(families && { families }) }).import).toBe(state);
+  });
 });

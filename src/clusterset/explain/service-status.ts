@@ -1,10 +1,12 @@
 // A service as the exports of the members make it, and whether the import in one cluster is up to date. Pure.
 
 import { isSameJson } from '../../base/json.ts';
+import type { IpFamily } from '../../base/net/ip.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import type { ServiceImport } from '../kinds/service-import.ts';
 import type { ServiceImportPolicy } from '../kinds/service-import-policy.ts';
 import { parseServiceKey } from '../rules/names.ts';
+import { usableFamilies } from '../rules/networks/own-families.ts';
 import { planSpec } from '../rules/plan-import.ts';
 import { type ImportSubject, policyOfImport } from '../rules/routing/import-policies.ts';
 import type { Foreseen } from './foresee.ts';
@@ -50,12 +52,14 @@ interface ServiceRequest {
   /** Of this cluster. */
   readonly policies?: readonly ServiceImportPolicy[];
   readonly names: ReadonlySet<string>;
+  /** IP families of the Pods of this cluster; absent if they are not known here. */
+  readonly families?: readonly IpFamily[];
   /** Whether it is made of what cannot be read now. */
   readonly isUnread: (object: ServiceImport | undefined) => boolean;
 }
 
 export function serviceStatus(request: ServiceRequest): ServiceStatus {
-  const { key, id, foreseen, imports, policies = [], names, isUnread } = request;
+  const { key, id, foreseen, imports, policies = [], names, families, isUnread } = request;
   const found = imports.get(key);
   return {
     ...mergedStatus(key, foreseen),
@@ -76,8 +80,10 @@ export function serviceStatus(request: ServiceRequest): ServiceStatus {
     if (wanted === undefined) return present === undefined ? 'not for this cluster' : 'behind';
     if (present === undefined) return 'behind';
     const { ips: _ips, ...spec } = present.spec;
+    // As the agent imports them. Where the families of the cluster are not known, those of the import are taken for them.
+    const ipFamilies = usableFamilies(wanted.ipFamilies ?? [], families ?? spec.ipFamilies).used;
     const clusters = (present.status?.clusters ?? []).map(({ cluster }) => cluster);
-    const isSame = isSameJson(spec, wanted) && isSameJson(clusters, merged?.clusters);
+    const isSame = isSameJson(spec, { ...wanted, ipFamilies }) && isSameJson(clusters, merged?.clusters);
     return isSame ? 'in step' : 'behind';
   }
 }

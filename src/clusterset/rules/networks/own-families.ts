@@ -3,10 +3,12 @@
 
 import { type IpFamily, parseRange } from '../../../base/net/ip.ts';
 
+export const allFamilies: readonly IpFamily[] = ['IPv4', 'IPv6'];
+
 /** Undefined while no range is known: all families are used. */
 export function familiesOf(podRanges: readonly string[]): readonly IpFamily[] | undefined {
   const found = new Set(podRanges.flatMap((text) => parseRange(text)?.family ?? []));
-  return found.size === 0 ? undefined : (['IPv4', 'IPv6'] as const).filter((family) => found.has(family));
+  return found.size === 0 ? undefined : allFamilies.filter((family) => found.has(family));
 }
 
 export interface UsableFamilies {
