@@ -19,6 +19,7 @@ describeWith(['prometheus', 'envoy'], 'prometheus over the demo', () => {
   let child: ChildProcess;
   let file: DemoFile;
   let prometheus: TestPrometheus;
+  let clustersetUrl: string;
 
   beforeAll(async () => {
     const PATH = `${dirname(pathOf('envoy')!)}:${process.env['PATH']}`;
@@ -29,6 +30,7 @@ describeWith(['prometheus', 'envoy'], 'prometheus over the demo', () => {
     let printed = '';
     for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk) => (printed += chunk));
     await until(`the demo is ready: ${printed}`, () => /^ready$/m.test(printed));
+    clustersetUrl = /curl -s (http:\/\/\S+)/.exec(printed)?.[1] ?? '';
     file = JSON.parse(readFileSync(join(folder, 'demo.json'), 'utf8'));
     const homes = { broker: file.broker, [file.neighbour.name]: file.neighbour, ...file.clusters };
     const targets = [
@@ -53,9 +55,10 @@ describeWith(['prometheus', 'envoy'], 'prometheus over the demo', () => {
     ]);
   });
 
-  test('a name is asked for -> every query of the dashboards answers', async () => {
+  test('a name is asked for, and connected to -> every query of the dashboards answers', async () => {
     const [host = '', port = ''] = file.clusters['west']!.dns.split(':');
     await askUdp({ host, port: Number(port) }, 'checkout.shop.svc.clusterset.local A');
+    expect((await fetch(clustersetUrl)).status).toBe(200);
     for (const expression of seriesOfDashboards())
       await expect.poll(() => prometheus.query(expression), { ...patient, message: expression }).not.toEqual([]);
   });
