@@ -1,5 +1,6 @@
 // The previous release, built from history: the commit that scripts/release/previous names, beside this checkout, with our
-// node_modules where its lock file asks for nothing else.
+// node_modules where its lock file asks for nothing else. What its page needs and ours no longer does
+// (@xyflow/react) stays among our packages until that commit moves.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
