@@ -317,10 +317,9 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
     expect(() => run('bin/portolan demo heal east --dir /nonexistent')).toThrow('no demo runs in /nonexistent');
   });
 
-  // Its dashboard records the past from the start, which keeps copies of five homes: 6 MB.
-  test('demo: the whole of it -> under 260 MB', () => {
+  test('demo: the whole of it -> under 250 MB', () => {
     const kilobytes = Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]);
-    expect(kilobytes / 1000).toBeLessThan(260);
+    expect(kilobytes / 1000).toBeLessThan(250);
   });
 
   test('demo: its files -> readable by their owner alone', () => {

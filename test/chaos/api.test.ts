@@ -20,7 +20,7 @@ describeWith(['etcd'], 'api on etcd', () => {
     const options = { kills: 4, writers: 64, watchers: 20, lifeMsMax: 1000, say: () => {} };
     const result = await runChaos(options, (data) => new EtcdServers(data));
     expect(result.problems).toEqual([]);
-    expect(result.acknowledged).toBeGreaterThan(20);
+    expect(result.acknowledged).toBeGreaterThan(100);
     expect(result.resumes).toBeGreaterThan(0);
   }, 180_000);
 });
