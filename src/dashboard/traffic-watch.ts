@@ -9,11 +9,11 @@ import { Proxies } from './feeds/proxies.ts';
 import type { HomeWatch } from './homes/home-watch.ts';
 import { idOf, type Landscape } from './rows/landscape.ts';
 import { rounded, trafficRows } from './rows/traffic.ts';
-import { type ProxyPage, type Traffic, TrafficBook } from './traffic/book.ts';
+import { type ProxyPage, TrafficBook } from './traffic/book.ts';
 import { type History, stepMsOf } from './traffic/history.ts';
 import { readFigures } from './views/figures.ts';
 import type { TrafficRow } from './wire/rows.ts';
-import type { ClusterFigures, HistoryRange, HistoryView, Measure, TrafficView } from './wire/views.ts';
+import type { ClusterFigures, HistoryRange, HistoryView, Measure, Traffic, TrafficView } from './wire/views.ts';
 
 export interface TrafficWatchOptions {
   readonly world: World;

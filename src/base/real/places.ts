@@ -10,7 +10,10 @@ export interface PlacedConnection {
   readonly connection: Connection;
 }
 
-/** Of one of several; together with the PING of an open connection, a client has moved on within two seconds. */
+/**
+ * Silence of one of several before the next is tried. Together with the PING of an open connection, a client has moved on within
+ * two seconds.
+ */
 const silentMs = 400;
 const answerMsMax = 2_000;
 

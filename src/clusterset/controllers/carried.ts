@@ -18,7 +18,7 @@ export interface CarriedFacts {
   readonly written: ServiceImport;
   /** The cluster's data plane carries the address of the import, by a derived Service. */
   readonly isDerived: boolean;
-  /** Of the import, those of the agent that lie in this cluster now. */
+  /** The slices of the import that the agent keeps in this cluster now. */
   readonly present: readonly EndpointSlice[];
 }
 

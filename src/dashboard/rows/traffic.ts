@@ -1,7 +1,7 @@
 // What the map and the totals show of traffic: a row for each cluster whose proxies are asked. Pure.
 
-import type { Traffic } from '../traffic/book.ts';
 import type { RateRow, TrafficRow } from '../wire/rows.ts';
+import type { Traffic } from '../wire/views.ts';
 
 const targetsShownMax = 200;
 const servicesShownMax = 30;

@@ -2,6 +2,7 @@
 // rates those of the last seconds. Pure; a page that is not as expected counts as none.
 
 import type { TrafficPage } from '../../proxy/flows/traffic-page.ts';
+import type { Traffic } from '../wire/views.ts';
 
 export interface ProxyPage {
   /** Differs for every start of a proxy: its counters begin at zero. */
@@ -9,22 +10,6 @@ export interface ProxyPage {
   /** The cluster of its node. */
   readonly from: string;
   readonly page: TrafficPage;
-}
-
-export interface Traffic {
-  readonly service: string;
-  readonly from: string;
-  /** The cluster that serves it; empty if that is not known any more. */
-  readonly to: string;
-  readonly tried: number;
-  readonly answered: number;
-  readonly refused: number;
-  readonly reset: number;
-  /** Bytes of clients, and of endpoints. */
-  readonly sent: number;
-  readonly received: number;
-  readonly perSecond: number;
-  readonly failedPerSecond: number;
 }
 
 type Sums = { -readonly [Column in keyof Traffic]: Traffic[Column] };

@@ -179,15 +179,17 @@ export interface HistoryLine {
 
 /** Connections of one service, or to all services of one cluster. */
 export interface TrafficView {
-  readonly rows: readonly TrafficViewRow[];
+  readonly rows: readonly Traffic[];
   /** Rows beyond those that are shown. */
   readonly more: number;
   readonly missing: readonly { readonly cluster: string; readonly why: string }[];
 }
 
-interface TrafficViewRow {
+/** Between two clusters, of one service, since the proxies began to count. */
+export interface Traffic {
   readonly service: string;
   readonly from: string;
+  /** The cluster that serves it; empty if that is not known any more. */
   readonly to: string;
   readonly tried: number;
   readonly answered: number;

@@ -18,7 +18,7 @@ export interface AccessPoliciesOptions {
   readonly policies: Informer<ServiceAccessPolicy>;
   /** Undefined while it is not known. */
   readonly mode: () => AccessMode | undefined;
-  /** Of proxies and discovery servers; undefined while they are not known. */
+  /** Leases of proxies and discovery servers; undefined while they are not known. */
   readonly leases: () => readonly Lease[] | undefined;
   /** Namespaces whose policies data planes have no room for. */
   readonly closed: () => readonly string[];
@@ -59,7 +59,7 @@ export function createAccessPolicies(context: AgentContext, options: AccessPolic
     return count;
   }
 
-  /** Of an export that came or went. */
+  /** Policies in the namespace of an export that came or went. */
   function policiesIn(exportKey: string): string[] {
     const namespace = exportKey.slice(0, exportKey.indexOf('/') + 1);
     return [...policies.values()].map(keyOf).filter((key) => key.startsWith(namespace));

@@ -64,7 +64,7 @@ export class TransparentNames {
     return this.#wished.has(key);
   }
 
-  /** Of the names that this policy wants. */
+  /** Remarks on the names that this policy wants. */
   remarks(policy: string): readonly { readonly isRefusal: boolean; readonly message: string }[] {
     return [...this.#remarks.values()].filter((one) => one.policy === policy);
   }
