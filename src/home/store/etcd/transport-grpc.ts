@@ -28,11 +28,11 @@ export function etcdEndpoint(options: EndpointOptions): EtcdEndpoint {
     if (session === undefined || session.destroyed || session.closed) session = connect(options);
     return session;
   };
-  const drop = () => {
-    session?.destroy();
+  const drop = (reason?: Error) => {
+    session?.destroy(reason);
     session = undefined;
   };
-  return { url: options.url, call: (call) => send(options.url, connected(), call, drop), close: drop };
+  return { url: options.url, call: (call) => send(options.url, connected(), call, drop), close: () => drop() };
 }
 
 function connect({ url, ca, certificate, key }: EndpointOptions): http2.ClientHttp2Session {
@@ -53,7 +53,12 @@ function connect({ url, ca, certificate, key }: EndpointOptions): http2.ClientHt
   return session;
 }
 
-function send(url: string, session: http2.ClientHttp2Session, call: EtcdCall, drop: () => void): Promise<Buffer> {
+function send(
+  url: string,
+  session: http2.ClientHttp2Session,
+  call: EtcdCall,
+  drop: (reason: Error) => void,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let isDone = false;
     const finish = (settle: () => void) => {
@@ -66,10 +71,11 @@ function send(url: string, session: http2.ClientHttp2Session, call: EtcdCall, dr
     const fail = (code: Code, reason: string) => finish(() => reject(new EtcdError(code, `etcd ${url}: ${reason}`)));
     const onSessionError = (error: Error) => fail(codeOfFailure(error), errorText(error));
     session.on('error', onSessionError);
-    // The connection goes with it: a member that is frozen answers nothing on it.
+    // The connection goes with it, and so do the calls beside it: a member that is frozen answers nothing on it.
     const timer = setTimeout(() => {
-      fail(codes.deadlineExceeded, `no answer within ${call.withinMs} ms`);
-      drop();
+      const reason = `no answer within ${call.withinMs} ms`;
+      fail(codes.deadlineExceeded, reason);
+      drop(new Error(`another call on the connection got ${reason}`));
     }, call.withinMs);
     const stream = session.request({
       ':method': 'POST',
