@@ -25,7 +25,7 @@ export class EtcdServers extends DisturbedServer {
   readonly #members: EtcdMember[] = [];
   #serving: ApiProcess | undefined;
   #waiting: Promise<ApiProcess> | undefined;
-  #started: ApiProcess[] = [];
+  readonly #killed = new AbortController();
   readonly #relays = new Map<string, readonly Relay[]>();
   #processes = 0;
   #round = 0;
@@ -55,11 +55,12 @@ export class EtcdServers extends DisturbedServer {
   }
 
   protected async stop(): Promise<void> {
-    this.#waiting?.catch(() => {});
-    for (const api of this.#started) await api.stop('SIGKILL');
+    // It may have begun to serve just now, or ends before.
+    const waiting = this.#waiting?.then((api) => api.stop()).catch(() => {});
+    this.#killed.abort();
+    await this.#serving?.stop();
+    await waiting;
     for (const member of this.#members) await member.stop();
-    // It may have taken over just now, and ends without its etcd.
-    await this.#waiting?.then((api) => api.stop('SIGKILL')).catch(() => {});
     for (const relay of [...this.#relays.values()].flat()) relay.close();
   }
 
@@ -110,8 +111,6 @@ export class EtcdServers extends DisturbedServer {
     const urls = relays.map(({ port }) => `http://127.0.0.1:${port}`).join(',');
     const etcd = ['--etcd', urls, '--etcd-prefix', '/chaos/', '--etcd-keys-file', `${this.#data}/keys`];
     const args = ['--keep-history', '1', '--snapshots', 'none', ...etcd];
-    const api = await startApi({ data, args });
-    this.#started.push(api);
-    return api;
+    return startApi({ data, args, signal: this.#killed.signal });
   }
 }

@@ -28,6 +28,8 @@ export interface ApiProcessOptions {
   readonly under?: readonly string[];
   /** Until it must be ready; one that waits for another may take long. */
   readonly waitMs?: number;
+  /** Kills it at once, also while it is not ready. */
+  readonly signal?: AbortSignal;
 }
 
 export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
@@ -40,12 +42,16 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
   const child = spawn(program!, programArgs, { stdio: ['ignore', 'pipe', 'pipe'], detached: isUnder });
   // A process under another program is signalled as a group of its own.
   const signalAll = (signal: NodeJS.Signals) => process.kill(isUnder ? -child.pid! : child.pid!, signal);
+  const onAbort = () => signalAll('SIGKILL');
+  options.signal?.addEventListener('abort', onAbort);
+  if (options.signal?.aborted) onAbort();
   let out = '';
   let errors = '';
   child.stderr.on('data', (chunk) => {
     errors += chunk;
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  void exited.then(() => options.signal?.removeEventListener('abort', onAbort));
   return new Promise((resolve, reject) => {
     const { waitMs = 60_000 } = options;
     const timer = setTimeout(() => {
