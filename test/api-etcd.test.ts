@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ApiProcess, connect, startApi } from './support/api-process.ts';
 import { describeWith, pathOf } from './support/counterparts.ts';
 import { type EtcdProcess, startEtcd } from './support/dns-process.ts';
@@ -46,6 +46,7 @@ const commands: readonly (readonly [line: string, stdin?: string])[] = [
   ['get namespace shop'],
 ];
 
+// They wait for leases, deadlines and new processes: all at the same time.
 describeWith(['etcd', 'kubectl'], 'portolan api on etcd', () => {
   const directory = mkdtempSync(join(tmpdir(), 'portolan-api-etcd-'));
   const running: ApiProcess[] = [];
@@ -53,10 +54,8 @@ describeWith(['etcd', 'kubectl'], 'portolan api on etcd', () => {
   beforeAll(async () => {
     etcd = await startEtcd(join(directory, 'etcd'));
   });
-  afterEach(async () => {
-    for (const api of running.splice(0)) await api.stop('SIGKILL');
-  });
   afterAll(async () => {
+    await Promise.all(running.map((api) => api.stop('SIGKILL')));
     await etcd?.stop();
     rmSync(directory, { recursive: true, force: true });
   });
@@ -79,7 +78,7 @@ describeWith(['etcd', 'kubectl'], 'portolan api on etcd', () => {
     return `${ended.stdout ?? ''}${ended.stderr ?? ''}`;
   };
 
-  test('kubectl: a table of commands on SQLite and on etcd -> equal results', async () => {
+  test.concurrent('kubectl: a table of commands on SQLite and on etcd -> equal results', async () => {
     const homes = await Promise.all([start('sqlite', ['--snapshots', 'none']), start('table', onEtcd('/table/'))]);
     const [sqlite, inEtcd] = homes.map((api, index) => kubectlOf(api, `table-${index}`)) as [Kubectl, Kubectl];
     for (const [line, stdin] of commands) {
@@ -88,7 +87,7 @@ describeWith(['etcd', 'kubectl'], 'portolan api on etcd', () => {
     }
   });
 
-  test('two processes: the second passes connections on, and serves when the first is killed or frozen; nothing is lost', async () => {
+  test.concurrent('two processes: the second passes connections on, and serves when the first is killed or frozen; nothing is lost', async () => {
     const [one, two] = [await freePort(), await freePort()];
     const keys = join(directory, 'keys');
     writeFileSync(keys, `${Buffer.alloc(32, 7).toString('base64')}\n`, { mode: 0o600 });
@@ -115,16 +114,21 @@ describeWith(['etcd', 'kubectl'], 'portolan api on etcd', () => {
       expect(first.child.exitCode).toBe(1);
       expect(first.errors()).toContain('the store is lost');
     } finally {
-      second.kill('SIGKILL');
+      second.kill('SIGTERM');
     }
+    await until(() => second.exitCode !== null || second.signalCode !== null);
     const again = await start('two-a', args, one);
     expect(await kubectlOf(again, 'again').ok('get configmap before after -o name')).toBe(
       'configmap/before\nconfigmap/after',
     );
   });
 
-  test('etcd frozen: requests are refused with a Status, readyz says why, watches end; when it is back all is well', async () => {
-    const api = await start('frozen', onEtcd('/frozen/'));
+  test.concurrent('etcd frozen: requests are refused with a Status, readyz says why, watches end; when it is back all is well', async ({
+    onTestFinished,
+  }) => {
+    const frozen = await startEtcd(join(directory, 'etcd-frozen'));
+    onTestFinished(() => frozen.stop());
+    const api = await start('frozen', ['--etcd', frozen.url, '--snapshots', 'none']);
     const connection = await connect(api.kubeconfig);
     const create = async (name: string) => {
       const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } };
@@ -138,7 +142,7 @@ describeWith(['etcd', 'kubectl'], 'portolan api on etcd', () => {
     expect((await create('one')).http).toBe(201);
     const watch = connection.stream('/api/v1/configmaps?watch=true');
     const watchEnded = new Promise((resolve) => watch.once('end', resolve).resume());
-    etcd.signal('SIGSTOP');
+    frozen.signal('SIGSTOP');
     try {
       const underWay = await create('two');
       expect(underWay).toMatchObject({ http: 503, code: 503, reason: 'ServiceUnavailable' });
@@ -153,7 +157,7 @@ describeWith(['etcd', 'kubectl'], 'portolan api on etcd', () => {
       await watchEnded;
       expect(await get('/api/v1/namespaces/default/configmaps/one')).toMatch(/^503 .*etcd does not answer/);
     } finally {
-      etcd.signal('SIGCONT');
+      frozen.signal('SIGCONT');
     }
     await until(async () => (await get('/readyz')) === '200 ok');
     expect(await get('/api/v1/namespaces/default/configmaps/one')).toMatch(/^200/);
@@ -161,7 +165,7 @@ describeWith(['etcd', 'kubectl'], 'portolan api on etcd', () => {
     connection.close();
   });
 
-  test('migrate: to etcd and back -> uids, addresses, creation times and revisions stay; an older revision is 410', async () => {
+  test.concurrent('migrate: to etcd and back -> uids, addresses, creation times and revisions stay; an older revision is 410', async () => {
     const before = await start('moving', ['--snapshots', 'none']);
     const kubectl = kubectlOf(before, 'moving');
     await kubectl.ok('create service clusterip web --tcp=80:8080');
@@ -189,7 +193,7 @@ describeWith(['etcd', 'kubectl'], 'portolan api on etcd', () => {
     expect(await kubectl.ok('get configmap there -o name')).toBe('configmap/there');
   });
 
-  test('refused with reason: another home under the prefix, other keys, no keys, an older etcd', async () => {
+  test.concurrent('refused with reason: another home under the prefix, other keys, no keys, an older etcd', async () => {
     const home = await start('mine', onEtcd('/mine/'));
     await kubectlOf(home, 'mine').ok('create configmap one --from-literal=a=1');
     await home.stop();

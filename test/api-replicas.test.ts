@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { measureBrokerFaults } from '../bench/mcs/broker-faults.ts';
 import { parseJoinToken } from '../src/clusterset/membership/join-token.ts';
 import { type ApiProcess, startApi } from './support/api-process.ts';
@@ -16,6 +16,7 @@ import { Kubectl, until } from './support/kubectl.ts';
 import { portolan, runPortolan } from './support/portolan.ts';
 import { type RoleProcess, startRole } from './support/roles.ts';
 
+// They wait for leases and new processes: all at the same time.
 describeWith(['etcd', 'kubectl'], 'a home of several processes', () => {
   const directory = mkdtempSync(join(tmpdir(), 'portolan-replicas-'));
   const running: (ApiProcess | RoleProcess)[] = [];
@@ -23,10 +24,8 @@ describeWith(['etcd', 'kubectl'], 'a home of several processes', () => {
   beforeAll(async () => {
     etcd = await startEtcd(join(directory, 'etcd'));
   });
-  afterEach(async () => {
-    for (const process of running.splice(0)) await process.stop('SIGKILL');
-  });
   afterAll(async () => {
+    await Promise.all(running.map((process) => process.stop('SIGKILL')));
     await etcd?.stop();
     rmSync(directory, { recursive: true, force: true });
   });
@@ -47,7 +46,7 @@ describeWith(['etcd', 'kubectl'], 'a home of several processes', () => {
   const kubectlOf = (kubeconfig: string, name: string) =>
     new Kubectl({ path: pathOf('kubectl')!, kubeconfig, directory: join(directory, `kubectl-${name}`) });
 
-  test('the serving process is killed: its kubeconfig and join tokens name both; kubectl, commands and a part go on at the other', async () => {
+  test.concurrent('the serving process is killed: its kubeconfig and join tokens name both; kubectl, commands and a part go on at the other', async () => {
     const [one, two] = [await freePort(), await freePort()];
     const keys = ['--etcd-keys-file', keysFile('keys', 7)];
     const first = await start('a', [...onEtcd('/both/'), ...keys, '--replica', `127.0.0.1:${two}`], one);
@@ -84,7 +83,7 @@ describeWith(['etcd', 'kubectl'], 'a home of several processes', () => {
     await until(async () => (await renewals()).some((time) => !before.includes(time)));
   });
 
-  test('--replica without --etcd -> usage', async () => {
+  test.concurrent('--replica without --etcd -> usage', async () => {
     const ended = await runPortolan(['api', '--data', join(directory, 'never'), '--replica', '127.0.0.1:1']);
     expect([ended.code, ended.err]).toEqual([
       2,
@@ -92,7 +91,7 @@ describeWith(['etcd', 'kubectl'], 'a home of several processes', () => {
     ]);
   });
 
-  test('a key is put in front, then the old one removed -> the home starts each time, and nothing is sealed by the old one', async () => {
+  test.concurrent('a key is put in front, then the old one removed -> the home starts each time, and nothing is sealed by the old one', async () => {
     const started = async (...numbers: number[]) => {
       const api = await start('rotated', [
         ...onEtcd('/rotated/'),
@@ -112,7 +111,7 @@ describeWith(['etcd', 'kubectl'], 'a home of several processes', () => {
     );
   });
 
-  test('portolan up on etcd: its objects are there for the next process, which ends when it is asked to while it waits', async () => {
+  test.concurrent('portolan up on etcd: its objects are there for the next process, which ends when it is asked to while it waits', async () => {
     const flags = ['up', '--dashboard', 'none', '--proxy', 'off', '--dns-listen', '127.0.0.1:0', ...onEtcd('/up/')];
     const up = (...more: string[]) => startRole([...flags, ...more], /^home .*kubeconfig/m);
     const port = await freePort();
@@ -133,8 +132,8 @@ describeWith(['etcd', 'kubectl'], 'a home of several processes', () => {
     expect(await kubectl.ok('get namespace shop -o name')).toBe('namespace/shop');
   });
 
-  test('a broker on an etcd of three members: its process and a member are killed while endpoints change -> every change arrives', async () => {
-    const options = { clusters: 2, services: 20, seconds: 9, changesPerSecond: 2 };
+  test.concurrent('a broker on an etcd of three members: its process and a member are killed while endpoints change -> every change arrives', async () => {
+    const options = { clusters: 2, services: 20, seconds: 3, changesPerSecond: 2 };
     const figures = await measureBrokerFaults(options, ['etcd']);
     const figure = (name: string) => figures.find(({ name: found }) => found.endsWith(name))!.value;
     expect(figure('change to the last cluster, p99')).toBeGreaterThan(0);

@@ -94,61 +94,29 @@ describeWith(['etcd'], 'a store on etcd', () => {
   test.each([
     ['was carried out', (send: () => Promise<Buffer>) => send().then(() => Promise.reject(lost()))],
     ['never arrived', () => Promise.reject(lost())],
-    [
-      'arrives later',
-      (send: () => Promise<Buffer>) => {
-        setTimeout(() => void send().catch(() => undefined), 400);
-        return Promise.reject(lost());
-      },
-    ],
+    ['arrives when it has been answered', 'later' as const],
   ])('a write without an answer that %s -> is there once, and answered so', async (_name, next) => {
     const between = new Interposed(etcd.url);
     const prefix = `/unknown/${count++}/`;
     const { store } = await open(between.endpoint, { prefix });
     await put(store, '/a', '1');
-    between.next = next;
+    let late: (() => Promise<Buffer>) | undefined;
+    between.next =
+      next === 'later'
+        ? (send) => {
+            late = send;
+            return Promise.reject(lost());
+          }
+        : next;
     expect(await put(store, '/a', '2')).toBe(2);
     expect(store.writeFailure()).toBeUndefined();
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    await late?.();
     expect(await put(store, '/a', '3')).toBe(3);
     await store.close();
     const again = await open(etcdEndpoint({ url: etcd.url }), { prefix });
     const history = await Promise.all([1, 2, 3].map((revision) => again.store.range({ prefix: '', revision })));
     expect(history.map(({ entries }) => entries.map(({ value }) => text(value)))).toEqual([['1'], ['2'], ['3']]);
     await again.store.close();
-  });
-
-  test('etcd is frozen: what is under way is answered when it is back, all else refused meanwhile', async () => {
-    const { store } = await open(etcdEndpoint({ url: etcd.url }));
-    await put(store, '/a', '1');
-    etcd.signal('SIGSTOP');
-    try {
-      const underWay = put(store, '/a', '2');
-      await until(() => store.writeFailure() !== undefined);
-      await expect(put(store, '/b', '1')).rejects.toBeInstanceOf(StoreUnavailableError);
-      expect(store.writeFailure()?.message).toMatch(/no answer within/);
-      await until(() =>
-        store.get('/a').then(
-          () => false,
-          () => true,
-        ),
-      );
-      etcd.signal('SIGCONT');
-      expect(await underWay).toBe(2);
-      const isDone = (work: Promise<unknown>) =>
-        work.then(
-          () => true,
-          () => false,
-        );
-      await until(() => isDone(store.get('/a')));
-      // On a busy machine etcd may be silent once more: then the write is refused again.
-      await until(() => isDone(put(store, '/b', '1')));
-      expect(text((await store.get('/b'))!.value)).toBe('1');
-      expect(text((await store.get('/a'))!.value)).toBe('2');
-    } finally {
-      etcd.signal('SIGCONT');
-      await store.close();
-    }
   });
 
   test('a second process -> waits for the first, and then has all it wrote', async () => {
@@ -299,10 +267,50 @@ describeWith(['etcd'], 'a store on an etcd that asks who calls', () => {
   });
 });
 
-describeWith(['etcd'], 'a store on an etcd that is full', () => {
-  test('writes are refused as long as it is full, nothing is lost, and all is well once there is room', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'portolan-full-etcd-'));
-    const etcd = await startEtcd(join(directory, 'etcd'), ['--quota-backend-bytes', '4000000']);
+describeWith(['etcd'], 'a store on an etcd of its own', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'portolan-own-etcd-'));
+  const own = (name: string, ...flags: string[]) => startEtcd(join(directory, name), flags);
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  test.concurrent('etcd is frozen: what is under way is answered when it is back, all else refused meanwhile', async ({
+    onTestFinished,
+  }) => {
+    const etcd = await own('frozen');
+    onTestFinished(() => etcd.stop());
+    const { store } = await open(etcdEndpoint({ url: etcd.url }));
+    await put(store, '/a', '1');
+    etcd.signal('SIGSTOP');
+    try {
+      const underWay = put(store, '/a', '2');
+      await until(() => store.writeFailure() !== undefined);
+      await expect(put(store, '/b', '1')).rejects.toBeInstanceOf(StoreUnavailableError);
+      expect(store.writeFailure()?.message).toMatch(/no answer within/);
+      await until(() =>
+        store.get('/a').then(
+          () => false,
+          () => true,
+        ),
+      );
+      etcd.signal('SIGCONT');
+      expect(await underWay).toBe(2);
+      const isDone = (work: Promise<unknown>) =>
+        work.then(
+          () => true,
+          () => false,
+        );
+      await until(() => isDone(store.get('/a')));
+      // On a busy machine etcd may be silent once more: then the write is refused again.
+      await until(() => isDone(put(store, '/b', '1')));
+      expect(text((await store.get('/b'))!.value)).toBe('1');
+      expect(text((await store.get('/a'))!.value)).toBe('2');
+    } finally {
+      etcd.signal('SIGCONT');
+      await store.close();
+    }
+  });
+
+  test.concurrent('etcd is full: writes are refused as long as it is, nothing is lost, and all is well once there is room', async () => {
+    const etcd = await own('full', '--quota-backend-bytes', '4000000');
     const post = async (path: string, body: object) =>
       (await fetch(`${etcd.url}/v3/${path}`, { method: 'POST', body: JSON.stringify(body) })).json();
     try {
@@ -325,7 +333,6 @@ describeWith(['etcd'], 'a store on an etcd that is full', () => {
       await store.close();
     } finally {
       await etcd.stop();
-      rmSync(directory, { recursive: true });
     }
   });
 });

@@ -41,7 +41,7 @@ async function measureOne(name: string, broker: LosingBroker, options: BrokerFau
     const calm = await measureChanges(running.clusters, { name: `${name}: calm`, ...calmly });
     const writes = startWriting(running.broker.client);
     const lost = loseInTurn(broker, seconds);
-    const changes = await measureChanges(running.clusters, { name, services, seconds, changesPerSecond });
+    const changes = await measureChanges(running.clusters, { name, services, seconds, changesPerSecond, until: lost });
     const apiMs = await lost;
     return [
       ...[...calm, ...changes].filter((figure) => !figure.name.includes("its own home's")),
@@ -61,6 +61,7 @@ async function loseInTurn(broker: LosingBroker, seconds: number): Promise<number
   const apiMs = performance.now() - startedMs;
   await pause((seconds / 4) * 1000);
   await broker.loseMember();
+  await pause((seconds / 3) * 1000);
   return apiMs;
 }
 

@@ -19,15 +19,20 @@ export interface ChangesOptions {
   readonly seconds: number;
   readonly changesPerSecond: number;
   readonly p99MsWanted?: number;
+  /** Goes on until then, also after those seconds. */
+  readonly until?: Promise<unknown>;
   /** Second byte of the addresses it writes; another one in each run of the same set. */
   readonly network?: number;
 }
 
 export async function measureChanges(clusters: readonly BenchMember[], options: ChangesOptions): Promise<Figure[]> {
-  const { name, p99MsWanted, network = 200 } = options;
+  const { name, p99MsWanted, network = 200, until } = options;
+  let isOver = until === undefined;
+  const end = () => (isOver = true);
+  void until?.then(end, end);
   const clients = new Map(clusters.map(({ id, client }) => [id, client]));
   const [imported, atHome] = [await watchArrivals(clients, sourceClusterLabel), await watchSources(clusters)];
-  for (let index = 0; index < options.seconds * options.changesPerSecond; index += 1) {
+  for (let index = 0; index < options.seconds * options.changesPerSecond || !isOver; index += 1) {
     const at = index % options.services;
     const cluster = clusters[at % clusters.length]!;
     const address = `10.${network}.${Math.floor(index / 250)}.${1 + (index % 250)}`;
