@@ -100,6 +100,34 @@ describe.skipIf(!isReady)('a fresh clone (needs a git checkout, Node and npm)', 
     expect(out.trimEnd().split('\n').at(-1)).toBe('0 passed, 1 failed, 0 skipped');
   });
 
+  test('a test that fails only once -> its file runs again, it is named, and that is no failure', async () => {
+    const checkout = join(directory, 'test');
+    const mark = JSON.stringify(join(directory, 'was-here'));
+    const unsteady = `
+      import { existsSync, writeFileSync } from 'node:fs';
+      import { expect, test } from 'vitest';
+      test('steady', () => {});
+      test('fails once', () => {
+        const isSecond = existsSync(${mark});
+        writeFileSync(${mark}, '');
+        expect(isSecond).toBe(true);
+      });`;
+    writeFileSync(join(checkout, 'src/base/queue.test.ts'), unsteady);
+    const { code, out } = await run('npm', ['test', '--', 'src/base/queue.test.ts'], { cwd: checkout, env });
+    expect(out).toContain('\nunsteady: failed, and passed when its file ran again: fails once\n');
+    expect([code, out.trimEnd().split('\n').at(-1)]).toEqual([0, '2 passed, 0 failed, 0 skipped']);
+  });
+
+  test('an error outside the tests -> a failure, and nothing runs again', async () => {
+    const checkout = join(directory, 'test');
+    const rejecting = `import { test } from 'vitest';\ntest('passes', () => void Promise.reject(new Error('nobody waits')));\n`;
+    writeFileSync(join(checkout, 'src/base/queue.test.ts'), rejecting);
+    const { code, out } = await run('npm', ['test', '--', 'src/base/queue.test.ts'], { cwd: checkout, env });
+    expect(code).not.toBe(0);
+    expect(out.trimEnd().split('\n').at(-1)).toBe('1 passed, 1 failed, 0 skipped');
+    expect(out).not.toContain('unsteady');
+  });
+
   test('a test that cannot run -> named and counted; where none may be skipped, that is a failure', async () => {
     const checkout = join(directory, 'test');
     const skipping = `import { test } from 'vitest';\ntest('runs', () => {});\ntest.skip('needs more than is here', () => {});\n`;
