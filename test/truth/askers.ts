@@ -3,9 +3,7 @@
 
 import { request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Command } from 'commander';
 import { errorText } from '../../src/base/log.ts';
-import { createRealHost } from '../../src/base/real/host.ts';
 import { addDoctorCommand } from '../../src/cli/health/command.ts';
 import { addStatusCommand } from '../../src/cli/health/status.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
@@ -19,7 +17,8 @@ import type { Asker } from './expectations.ts';
 import { type ClusterId, clusters } from './faults.ts';
 import { conditionLines, DashboardRows, doctorLines, statusLines } from './lines.ts';
 import type { Answer } from './model.ts';
-import { type Stage, set, world } from './stage.ts';
+import { type Stage, set } from './stage.ts';
+import { type AddCommands, typed } from './typed.ts';
 
 const everyMs = 1_000;
 /** Conditions are read with a bound; a home that does not answer tells nothing. */
@@ -49,8 +48,7 @@ export class Askers {
         return statusLines(this.#stage.names, place, JSON.parse(text));
       });
       this.#loop(`doctor@${place}`, async () => {
-        const add = (program: Command, deps: Parameters<typeof addStatusCommand>[1]) =>
-          addDoctorCommand(program, deps, async () => {});
+        const add: AddCommands = (program, deps) => addDoctorCommand(program, deps, async () => {});
         const text = await typed(add, ['doctor', '-o', 'json', '--kubeconfig', kubeconfig]);
         return doctorLines(this.#stage.names, place, JSON.parse(text));
       });
@@ -153,17 +151,6 @@ export class Askers {
       return rows.lines(this.#stage.names);
     });
   }
-}
-
-async function typed(
-  add: (program: Command, deps: Parameters<typeof addStatusCommand>[1]) => void,
-  words: readonly string[],
-): Promise<string> {
-  const lines: string[] = [];
-  const program = new Command().exitOverride();
-  add(program, { world, host: createRealHost(), print: (text) => void lines.push(text), setExitCode: () => {} });
-  await program.parseAsync([...words], { from: 'user' });
-  return lines.join('\n');
 }
 
 async function conditionsOf(client: Client, place: ClusterId | 'broker'): Promise<string[]> {

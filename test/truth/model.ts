@@ -1,7 +1,7 @@
 // Compares answers with what was done: a fault that lasts must be told in time, and every line must have a cause. Pure; times are
 // milliseconds of one monotonic clock.
 
-import { type Asker, expectedOf, explains, hides } from './expectations.ts';
+import { type Asker, askers, expectedOf, explains, hides } from './expectations.ts';
 import { type Fault, nameOf } from './faults.ts';
 import type { Starved } from './machine.ts';
 
@@ -77,6 +77,33 @@ export class Model {
     return this.#tellings;
   }
 
+  /** Those that have to tell the fault, whatever other faults there are. */
+  concernedBy({ fault }: MadeFault): readonly Asker[] {
+    const others = this.#tellings.filter(({ made }) => made.fault !== fault);
+    return askers.filter(
+      (asker) =>
+        expectedOf(fault).some(({ by }) => by.test(asker)) &&
+        !others.some(({ made }) => hides(made.fault, fault, asker)),
+    );
+  }
+
+  /** Whether these answers tell all faults that were made, each by everybody whom it concerns. */
+  areAllTold(latest: (asker: Asker) => Answer | undefined): boolean {
+    return this.#tellings.every(({ made }) =>
+      this.concernedBy(made).every((asker) => {
+        const answer = latest(asker);
+        return answer !== undefined && this.#isTold(made, answer);
+      }),
+    );
+  }
+
+  #isTold({ fault }: MadeFault, { asker, says }: Answer): boolean {
+    const usual = this.#usual.get(asker);
+    return expectedOf(fault).some(
+      ({ by, line }) => by.test(asker) && says.some((one) => !usual?.has(one) && line.test(one)),
+    );
+  }
+
   /** Whether an answer is as usual. */
   isUsual({ asker, says }: Answer): boolean {
     const usual = this.#usual.get(asker);
@@ -101,13 +128,12 @@ export class Model {
     return found;
   }
 
-  #falseFines({ asker, askedMs, answeredMs, says }: Answer): Violation[] {
+  #falseFines(answer: Answer): Violation[] {
+    const { asker, askedMs, answeredMs, says } = answer;
     return this.#tellings.flatMap((telling) => {
       const { made, toldMs, goneMs } = telling;
-      const expected = expectedOf(made.fault).filter(({ by }) => by.test(asker));
-      if (expected.length === 0 || answeredMs < made.madeMs) return [];
-      const usual = this.#usual.get(asker);
-      const isTold = expected.some(({ line }) => says.some((one) => !usual?.has(one) && line.test(one)));
+      if (answeredMs < made.madeMs || !expectedOf(made.fault).some(({ by }) => by.test(asker))) return [];
+      const isTold = this.#isTold(made, answer);
       if (askedMs >= made.mendedMs) {
         if (isTold && !telling.ended.has(asker)) goneMs.set(asker, askedMs - made.mendedMs);
         if (!isTold) telling.ended.add(asker);

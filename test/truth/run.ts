@@ -15,6 +15,11 @@ export interface TruthOptions {
   readonly lastsMs: number;
   /** In place of the schedule. */
   readonly turns?: Iterable<Turn>;
+  /** What is told while nothing is wrong, in place of what is told when nothing changes any more. */
+  readonly usual?: Readonly<Partial<Record<Asker, readonly string[]>>>;
+  /** A fault is mended as soon as everybody has told every fault, and not only when its time is over. */
+  readonly mendsWhenTold?: boolean;
+  readonly hasPeers?: boolean;
   readonly say: (line: string) => void;
 }
 
@@ -45,7 +50,7 @@ export async function runTruth({ seed, lastsMs, say, ...options }: TruthOptions)
   for (const line of leftOut) say(`left out: ${line}`);
   const machine = new Machine();
   const model = new Model(bounds, () => machine.starved);
-  const latest = new Map<Asker, { readonly answer: Answer; readonly sinceMs: number }>();
+  const latest = new Map<Asker, Latest>();
   const reported = new Set<string>();
   const waiting: Answer[] = [];
   let isJudging = false;
@@ -73,7 +78,7 @@ export async function runTruth({ seed, lastsMs, say, ...options }: TruthOptions)
   const interrupted = new AbortController();
   const stopNow = () => interrupted.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stopNow);
-  const stage = await Stage.open().catch((error: unknown) => {
+  const stage = await Stage.open({ hasPeers: options.hasPeers ?? true }).catch((error: unknown) => {
     machine.stop();
     stalls.stop();
     clearInterval(judging);
@@ -82,16 +87,21 @@ export async function runTruth({ seed, lastsMs, say, ...options }: TruthOptions)
   const asking = new Askers(stage, take);
   try {
     await asking.start();
-    await untilCalm(latest, interrupted.signal);
+    const { usual } = options;
+    if (usual !== undefined) for (const asker of askers) model.learn(asker, usual[asker] ?? []);
+    const isReady = ({ answer, sinceMs }: Latest, nowMs: number) =>
+      usual === undefined ? nowMs - sinceMs > calmMs && !isTrouble(answer) : model.isUsual(answer);
+    await untilAll(latest, isReady, interrupted.signal);
     for (const [asker, { answer }] of latest) {
-      model.learn(asker, answer.says);
+      if (usual === undefined) model.learn(asker, answer.says);
       if (answer.says.length > 0) say(`usual: ${asker}: ${answer.says.join('; ')}`);
     }
     isJudging = true;
     const beganMs = performance.now();
     for (const turn of options.turns ?? schedule(faults, seed)) {
       if (performance.now() - beganMs > lastsMs || interrupted.signal.aborted) break;
-      await runTurn({ stage, model, turn, say });
+      const isEnough = () => options.mendsWhenTold === true && model.areAllTold((asker) => latest.get(asker)?.answer);
+      await runTurn({ stage, model, turn, say, isEnough });
       await untilWell(model, latest);
       reported.clear();
       await pause(turn.restMs);
@@ -121,16 +131,18 @@ interface TurnRequest {
   readonly model: Model;
   readonly turn: Turn;
   readonly say: (line: string) => void;
+  /** Whether the faults have lasted long enough, before their time. */
+  readonly isEnough: () => boolean;
 }
 
-async function runTurn({ stage, model, turn, say }: TurnRequest): Promise<void> {
+async function runTurn({ stage, model, turn, say, isEnough }: TurnRequest): Promise<void> {
   const { faults, holdMs, size } = turn;
   say(`${new Date().toISOString().slice(11, 19)} ${faults.map(({ fault }) => nameOf(fault)).join(', and ')}`);
   await Promise.all(
     faults.map(async ({ fault, afterMs }) => {
       await pause(afterMs);
       const made = await make(stage, model, fault, size);
-      await pause(holdMs);
+      for (const untilMs = made.madeMs + holdMs; performance.now() < untilMs && !isEnough(); ) await pause(100);
       await mend(stage, made);
     }),
   );
@@ -157,24 +169,31 @@ async function mend(stage: Stage, made: MadeFault): Promise<void> {
   made.mendedMs = performance.now();
 }
 
-type Latest = ReadonlyMap<Asker, { readonly answer: Answer; readonly sinceMs: number }>;
+/** What an asker says, and since when it has said the same. */
+interface Latest {
+  readonly answer: Answer;
+  readonly sinceMs: number;
+}
 
-async function untilCalm(latest: Latest, { aborted }: AbortSignal): Promise<void> {
+const isTrouble = ({ says }: Answer) => says.some((line) => /^away|^no address|^stale|^PTL0[12]/.test(line));
+
+type IsReady = (latest: Latest, nowMs: number) => boolean;
+
+async function untilAll(latest: ReadonlyMap<Asker, Latest>, isReady: IsReady, { aborted }: AbortSignal): Promise<void> {
   const beganMs = performance.now();
   for (;;) {
-    await pause(500);
+    await pause(250);
     const nowMs = performance.now();
     const all = [...latest.values()];
-    const isBad = all.some(({ answer }) => answer.says.some((line) => /^away|^no address|^stale|^PTL0[12]/.test(line)));
-    if (all.length === askers.length && !isBad && all.every(({ sinceMs }) => nowMs - sinceMs > calmMs)) return;
+    if (all.length === askers.length && all.every((each) => isReady(each, nowMs))) return;
     if (aborted || nowMs - beganMs > settleMsMax) {
       const lines = all.map(({ answer }) => `${answer.asker}: ${answer.says.join('; ')}`);
-      throw new Error(`nothing was calm within ${seconds(settleMsMax)}:\n${lines.join('\n')}`);
+      throw new Error(`not all was as usual within ${seconds(settleMsMax)}:\n${lines.join('\n')}`);
     }
   }
 }
 
-async function untilWell(model: Model, latest: Latest): Promise<void> {
+async function untilWell(model: Model, latest: ReadonlyMap<Asker, Latest>): Promise<void> {
   const beganMs = performance.now();
   while (performance.now() - beganMs < wellMsMax) {
     if ([...latest.values()].every(({ answer }) => answer.askedMs > beganMs && model.isUsual(answer))) return;

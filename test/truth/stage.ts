@@ -8,22 +8,26 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parse, stringify } from 'yaml';
 import { createRealHost } from '../../src/base/real/host.ts';
-import { createRealWorld } from '../../src/base/real/world.ts';
+import { addClusterSetCommands } from '../../src/cli/clusterset/index.ts';
+import { addFederationCommand } from '../../src/cli/federation.ts';
+import { addPeerCommands } from '../../src/cli/peer/index.ts';
+import { addRegisterCommands } from '../../src/cli/register/register.ts';
+import { addDashboardCommand } from '../../src/cli/roles/dashboard.ts';
 import { type Client, createClient } from '../../src/kube/client/client.ts';
 import { findHome } from '../../src/kube/client/kubeconfig.ts';
+import { issueTokens } from '../../src/main/dashboard/process.ts';
 import { takeRange } from '../../src/main/demo/range.ts';
 import { peerExportType } from '../../src/peering/kinds/peer-export.ts';
 import { type ApiProcess, connect, startApi } from '../support/api-process.ts';
 import { makeNamespace } from '../support/clusterset.ts';
 import { freePort } from '../support/free-port.ts';
-import { runPortolan } from '../support/portolan.ts';
 import { type RoleProcess, startRole } from '../support/roles.ts';
 import { hasMovableClocks, MovableClock } from './clock.ts';
 import { allFaults, type ClusterId, clockParts, clusters, diskParts, type Fault, type Part, roleOf } from './faults.ts';
 import { Relay } from './relay.ts';
 import { hasSmallDisks, SmallDisk } from './small-disk.ts';
+import { type AddCommands, typed, world } from './typed.ts';
 
-export const world = createRealWorld();
 export const set = 'prod';
 const quiet = ['--log-level', 'error'];
 const admin = ['--admin-listen', '127.0.0.1:0', ...quiet];
@@ -35,6 +39,11 @@ const firstRanges = [80, 90];
 interface Running {
   start(): Promise<RoleProcess | ApiProcess>;
   process: RoleProcess | ApiProcess | undefined;
+}
+
+export interface StageOptions {
+  /** A second company, which shares a service with west. */
+  readonly hasPeers: boolean;
 }
 
 export class Stage {
@@ -65,10 +74,10 @@ export class Stage {
     };
   }
 
-  static async open(): Promise<Stage> {
+  static async open(options: StageOptions): Promise<Stage> {
     const stage = new Stage();
     try {
-      await stage.#startAll();
+      await stage.#startAll(options);
     } catch (error) {
       await stage.close();
       throw error;
@@ -137,7 +146,7 @@ export class Stage {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  async #startAll(): Promise<void> {
+  async #startAll({ hasPeers }: StageOptions): Promise<void> {
     const { clusterSet, peers, external, release } = await takeRange(world);
     this.#stops.push(release);
     this.#firstRange = firstRanges.find((first) => {
@@ -145,8 +154,8 @@ export class Stage {
       return taken < first || taken > first + clusters.length;
     })!;
     await Promise.all(
-      (['broker', 'home acme', ...clusters.map((id): Part => `home ${id}`)] as const).map((part) =>
-        this.#addHome(part),
+      ['broker' as const, ...clusters.map((id): Part => `home ${id}`), ...(hasPeers ? ['home acme' as const] : [])].map(
+        (part) => this.#addHome(part),
       ),
     );
     const setFile = join(this.folder, 'set.yaml');
@@ -171,7 +180,7 @@ export class Stage {
       ...['proxy', '--mode', 'userspace', '--range', clusterSet, '--cluster-id', 'west', '--kubeconfig', kubeconfig],
       ...admin,
     ]);
-    await this.#startPeers(peers);
+    if (hasPeers) await this.#startPeers(peers);
     await this.#startDashboard();
   }
 
@@ -261,9 +270,9 @@ export class Stage {
   async #startDashboard(): Promise<void> {
     const places = ['broker', ...clusters] as const;
     const files = ['--kubeconfig', ...places.map((place) => this.kubeconfigOf(place))];
-    const { code, out, err } = await runPortolan(['dashboard', 'token', ...files]);
-    if (code !== 0) throw new Error(`dashboard token ended with ${code}: ${err}`);
-    this.dashboardToken = out.trim();
+    const add: AddCommands = (program, deps) =>
+      addDashboardCommand(program, deps.print, { run: async () => {}, token: (flags) => issueTokens(flags, deps) });
+    this.dashboardToken = (await typed(add, ['dashboard', 'token', ...files])).trim();
     const port = await freePort();
     this.dashboardUrl = `http://127.0.0.1:${port}`;
     const args = ['dashboard', '--listen', `127.0.0.1:${port}`, ...files, ...quiet];
@@ -329,12 +338,10 @@ export class Stage {
     return relay;
   }
 
-  /** A command at a home; the first text may hold several words. */
+  /** A command at a home, which throws if it fails; the first text may hold several words. */
   async #type(home: Part | 'home acme', line: string, ...words: string[]): Promise<string> {
     const args = [...line.split(' '), ...words, '--kubeconfig', join(this.#dataOf(home), 'admin.kubeconfig')];
-    const { code, out, err } = await runPortolan(args);
-    if (code !== 0) throw new Error(`portolan ${args.join(' ')} ended with ${code}: ${out}${err}`);
-    return out.trim();
+    return (await typed(commands[args[0]!] ?? addClusterSetCommands, args)).trim();
   }
 
   async #startBackend(name: string): Promise<void> {
@@ -387,4 +394,9 @@ export class Stage {
   }
 }
 
+const commands: Readonly<Record<string, AddCommands>> = {
+  federation: addFederationCommand,
+  peer: addPeerCommands,
+  register: addRegisterCommands,
+};
 const ballastPath = '/api/v1/namespaces/default/configmaps';
