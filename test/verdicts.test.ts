@@ -1,5 +1,5 @@
-// A node leaves endpoints that are called ready and do not answer: network namespaces, real packets. Needs root. The long run is
-// `npm run check:verdicts`.
+// A node leaves endpoints that are called ready and do not answer: network namespaces, real packets, three ways at the same time.
+// Needs root. The long run is `npm run check:verdicts`.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { namespacesMissing } from './support/namespaces.ts';
@@ -17,7 +17,7 @@ describe.skipIf(why !== '')(`endpoints that do not answer${why}`, () => {
 
   afterAll(() => world?.stop());
 
-  test('clients that close early and a Pod whose egress is forbidden -> nothing is left', async () => {
+  test.concurrent('clients that close early and a Pod whose egress is forbidden -> nothing is left', async () => {
     const { left, reports } = await world.calm(5);
     expect(left).toEqual([]);
     const [pod, early, barred] = reports;
@@ -26,7 +26,7 @@ describe.skipIf(why !== '')(`endpoints that do not answer${why}`, () => {
     expect(Object.keys(barred!.failures)).toEqual(['timeout']);
   });
 
-  test.each([
+  test.concurrent.each([
     ['drop', [1, 2]],
     ['black hole', [1]],
     ['reset', [2]],

@@ -1,5 +1,6 @@
-// One node with `portolan proxy` and two Pods in network namespaces, one of which may not reach anything, and two clusters of two
-// endpoints each. Endpoints stop answering in three ways while the home calls them ready. Needs root.
+// One node with `portolan proxy` and two Pods in network namespaces, one of which may not reach anything, and two clusters with two
+// endpoints of each service. Endpoints stop answering in three ways while the home calls them ready, each way in a service of its own,
+// so that all of it can go on at the same time. Needs root.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +24,9 @@ const clusters = { east: '10.71.0', west: '10.72.0' } as const;
 type ClusterId = keyof typeof clusters;
 const hosts = [1, 2] as const;
 export type Way = 'reset' | 'drop' | 'black hole';
-const vip = '243.0.0.1';
+/** One service for each way to fail, and one that always answers. */
+const services = ['calm', 'reset', 'drop', 'black hole'] as const;
+type Service = (typeof services)[number];
 
 interface Outcome {
   readonly leftMs: number;
@@ -38,7 +41,8 @@ export class SilentWorld {
   readonly pod: Place;
   readonly barred: Place;
   readonly #places: Record<ClusterId, Place>;
-  readonly #servers = new Map<string, LineProcess>();
+  /** Of the endpoints that are stopped. */
+  readonly #servers = new Map<number, LineProcess>();
   readonly #running: LineProcess[] = [];
   #home: NodeHome | undefined;
   proxy!: ProxyProcess;
@@ -55,7 +59,8 @@ export class SilentWorld {
     net.run(this.node, 'nft add rule ip barring f ip saddr 10.67.0.0/24 drop');
     for (const [id, subnet] of Object.entries(clusters) as [ClusterId, string][]) {
       const place = this.#places[id];
-      for (const host of hosts) net.ip(place, `addr add ${subnet}.${host}/32 dev lo`);
+      for (const service of services)
+        for (const host of hosts) net.ip(place, `addr add ${endpoint(service, id, host)}/32 dev lo`);
       net.ip(this.node, `route add ${subnet}.0/24 via ${place.address}`);
       for (const pods of ['10.66.0', '10.67.0']) net.ip(place, `route add ${pods}.0/24 via ${this.node.address}`);
     }
@@ -66,14 +71,17 @@ export class SilentWorld {
     this.#home = home;
     const put = (object: object) => home.order({ put: object as never });
     await put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
-    const spec = { ips: [vip], ports: [{ name: 'http', port: 80 }] };
-    for (const claim of claimsOf('web', spec)) await put(claim);
-    await put(importOf('web', spec));
-    for (const id of Object.keys(clusters) as ClusterId[]) {
-      const addresses = hosts.map((host) => endpoint(id, host));
-      await put(sliceOf({ service: 'web', cluster: id, addresses, ports: [{ name: 'http', port: 8080 }] }));
-      for (const host of hosts) await this.#serve(id, host);
+    const ports = [{ name: 'http', port: 80 }];
+    for (const service of services) {
+      const [name, spec] = [nameOf(service), { ips: [addressOf(service)], ports }];
+      for (const claim of claimsOf(name, spec)) await put(claim);
+      await put(importOf(name, spec));
+      for (const cluster of Object.keys(clusters) as ClusterId[]) {
+        const addresses = hosts.map((host) => endpoint(service, cluster, host));
+        await put(sliceOf({ service: name, cluster, addresses, ports: [{ name: 'http', port: 8080 }] }));
+      }
     }
+    await this.#serveAll();
     const args = ['--kubeconfig', home.proxyKubeconfig, '--node', 'node-1', '--cluster-id', 'near', ...flags];
     this.proxy = await startProxyProcess(this.net, this.node, args);
     await this.proxy.whenReady();
@@ -87,16 +95,16 @@ export class SilentWorld {
     rmSync(this.#directory, { recursive: true, force: true });
   }
 
-  load(place: Place, more: object = {}): LineProcess {
-    const task = { kind: 'tcp', host: vip, port: 80, lanes: 8, timeoutMs: 20_000, pauseMs: 20, ...more };
+  #load(service: Service, place: Place, more: object = {}): LineProcess {
+    const task = { kind: 'tcp', host: addressOf(service), port: 80, lanes: 8, timeoutMs: 20_000, pauseMs: 20, ...more };
     const started = startClients(this.net, place, task);
     this.#running.push(started);
     return started;
   }
 
-  async silent(): Promise<Record<string, string>> {
+  async #silent(service: Service): Promise<Record<string, string>> {
     const { silent } = JSON.parse((await this.proxy.get('/status')).text);
-    return silent?.services['shop/web'] ?? {};
+    return silent?.services[`shop/${nameOf(service)}`] ?? {};
   }
 
   /** Why distance cannot be had here; empty if it can. */
@@ -121,13 +129,13 @@ export class SilentWorld {
 
   /** Breaks endpoints of east under load, waits until they are left, mends them and waits until they are used again. */
   async fail(way: Way, failing: readonly number[]): Promise<Outcome> {
-    const load = this.load(this.pod);
+    const load = this.#load(way, this.pod);
     await pause(1_500);
     const startedMs = performance.now();
     for (const host of failing) await this.#break(way, host);
     await until(
       `${failing.length} of 2 are left`,
-      async () => (await this.silent())['east']?.startsWith(`${failing.length} of 2`) === true,
+      async () => (await this.#silent(way))['east']?.startsWith(`${failing.length} of 2`) === true,
     );
     const leftMs = performance.now() - startedMs;
     await this.#mark(load);
@@ -139,7 +147,7 @@ export class SilentWorld {
     for (const host of failing) await this.#mend(way, host);
     const mendedMs = performance.now();
     await until('all are used again', async () => {
-      if (Object.keys(await this.silent()).length > 0) return false;
+      if (Object.keys(await this.#silent(way)).length > 0) return false;
       const report = await this.#mark(load);
       return failing.every((host) => `east-${host}` in report.answers);
     });
@@ -154,14 +162,14 @@ export class SilentWorld {
     seconds: number,
   ): Promise<{ readonly left: readonly string[]; readonly reports: readonly ClientReport[] }> {
     const loads = [
-      this.load(this.pod, { lanes: 4 }),
-      this.load(this.pod, { lanes: 4, closeMs: 0 }),
-      this.load(this.barred, { lanes: 2, timeoutMs: 1_500 }),
+      this.#load('calm', this.pod, { lanes: 4 }),
+      this.#load('calm', this.pod, { lanes: 4, closeMs: 0 }),
+      this.#load('calm', this.barred, { lanes: 2, timeoutMs: 1_500 }),
     ];
     const left = new Set<string>();
     const endMs = performance.now() + seconds * 1000;
     while (performance.now() < endMs) {
-      for (const [cluster, text] of Object.entries(await this.silent())) left.add(`${cluster}: ${text}`);
+      for (const [cluster, text] of Object.entries(await this.#silent('calm'))) left.add(`${cluster}: ${text}`);
       await pause(300);
     }
     const reports: ClientReport[] = [];
@@ -177,14 +185,26 @@ export class SilentWorld {
     return JSON.parse(await load.next()) as ClientReport;
   }
 
-  async #serve(id: ClusterId, host: number): Promise<void> {
-    const server = { kind: 'tcp', port: 8080, address: endpoint(id, host), says: `${id}-${host}` };
-    this.#servers.set(`${id}-${host}`, await startServers(this.net, this.#places[id], [server]));
+  /** One process for all that answer to the end, and one for each endpoint that is stopped. */
+  async #serveAll(): Promise<void> {
+    const ids = Object.keys(clusters) as ClusterId[];
+    const kept = (id: ClusterId) => services.filter((service) => id !== 'east' || service !== 'reset');
+    await Promise.all([
+      ...ids.map(async (id) => {
+        const listeners = kept(id).flatMap((service) => hosts.map((host) => listener(service, id, host)));
+        this.#running.push(await startServers(this.net, this.#places[id], listeners));
+      }),
+      ...hosts.map((host) => this.#serveReset(host)),
+    ]);
+  }
+
+  async #serveReset(host: number): Promise<void> {
+    this.#servers.set(host, await startServers(this.net, this.#places.east, [listener('reset', 'east', host)]));
   }
 
   async #break(way: Way, host: number): Promise<void> {
-    const address = endpoint('east', host);
-    if (way === 'reset') return await this.#servers.get(`east-${host}`)!.stop();
+    const address = endpoint(way, 'east', host);
+    if (way === 'reset') return await this.#servers.get(host)!.stop();
     if (way === 'black hole') return void this.net.ip(this.node, `route add blackhole ${address}/32`);
     this.net.run(
       this.#places.east,
@@ -193,12 +213,20 @@ export class SilentWorld {
   }
 
   async #mend(way: Way, host: number): Promise<void> {
-    if (way === 'reset') return await this.#serve('east', host);
-    if (way === 'black hole') return void this.net.ip(this.node, `route del blackhole ${endpoint('east', host)}/32`);
+    if (way === 'reset') return await this.#serveReset(host);
+    if (way === 'black hole')
+      return void this.net.ip(this.node, `route del blackhole ${endpoint(way, 'east', host)}/32`);
     this.net.run(this.#places.east, 'sh -c "nft delete table ip dead || true"');
   }
 }
 
-function endpoint(id: ClusterId, host: number): string {
-  return `${clusters[id]}.${host}`;
+const nameOf = (service: Service) => service.replace(' ', '-');
+const addressOf = (service: Service) => `243.0.0.${services.indexOf(service) + 1}`;
+
+function endpoint(service: Service, id: ClusterId, host: number): string {
+  return `${clusters[id]}.${services.indexOf(service) * 10 + host}`;
+}
+
+function listener(service: Service, id: ClusterId, host: number): object {
+  return { kind: 'tcp', port: 8080, address: endpoint(service, id, host), says: `${id}-${host}` };
 }
