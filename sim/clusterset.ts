@@ -52,7 +52,10 @@ export class SimClusterSet {
   constructor(options: SimClusterSetOptions) {
     this.#options = options;
     this.simulation = new Simulation({ seed: options.seed ?? 1, latencyMs: options.latencyMs });
-    this.broker = this.#home('broker', ['10.96.0.0/16'], brokerRights);
+    const writers = (options.set?.inventory?.writers ?? []).map((id) => `agent-${id}`);
+    const rights: MayDo = (user, asked) =>
+      brokerRights(user, asked) || (writers.includes(user) && isInventory(asked));
+    this.broker = this.#home('broker', ['10.96.0.0/16'], rights);
     for (const [index, id] of options.clusters.entries()) {
       const ranges = [`10.${100 + index}.0.0/16`, `fd00:${100 + index}::/112`];
       this.homes.set(
@@ -210,6 +213,12 @@ function isOwnReport(
 ): boolean {
   const isStatus = asked.resource === 'clusters' && asked.subresource === 'status' && asked.verb === 'patch';
   return isStatus && asked.namespace === setName && user === `agent-${asked.name}`;
+}
+
+/** What the members that a set names for it write of its inventory. */
+function isInventory({ namespace, resource, subresource }: Attributes): boolean {
+  if (namespace !== setName) return false;
+  return resource === 'clusterprofiles' || (resource === 'clustersets' && subresource === 'status');
 }
 
 /** The status of a FederatedService: members write it beside the merged view. */

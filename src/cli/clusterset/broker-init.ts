@@ -10,21 +10,24 @@ import {
   readMembers,
   virtualRanges,
 } from '../../clusterset/explain/broker-state.ts';
+import { type ClusterProfile, clusterProfileType } from '../../clusterset/kinds/cluster-profile.ts';
 import { type ClusterSet, type ClusterSetSpec, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import { brokerObjects, memberQuotaObject, memberRightsObjects } from '../../clusterset/membership/broker-objects.ts';
 import {
   clusterIdAnnotation,
+  clusterIdProblem,
   clusterSetLabel,
   clusterSetNameProblem,
   membersNamespace,
 } from '../../clusterset/rules/broker-layout.ts';
+import { isProfileOf } from '../../clusterset/rules/inventory/profile.ts';
 import {
   clusterSetProblems,
   clusterSetWarnings,
   findOverlaps,
   type NamedRange,
 } from '../../clusterset/rules/range-overlap.ts';
-import { getOrUndefined } from '../../kube/client/absent.ts';
+import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
@@ -67,6 +70,7 @@ export interface ClusterSetFlags {
   readonly ttl?: string;
   readonly clusterNames?: string;
   readonly legacyNamespace?: string;
+  readonly inventoryWriter?: string[];
 }
 
 export function addBrokerInitCommand(broker: Command, deps: ClusterSetDeps): void {
@@ -100,6 +104,10 @@ export function addBrokerInitCommand(broker: Command, deps: ClusterSetDeps): voi
     .option('--ttl <seconds>', 'TTL of DNS answers')
     .option('--cluster-names <mode>', 'Hidden, or Served: <cluster>.<service>.<namespace>.svc.<zone> is answered')
     .option('--legacy-namespace <name>', 'namespace of imports by older agents, one per cluster')
+    .option(
+      '--inventory-writer <id...>',
+      'members trusted to keep a ClusterProfile for each member, the first that lives; none: no more profiles',
+    )
     .addHelpText(
       'after',
       `
@@ -180,6 +188,7 @@ export function clusterSetSpec(given: ClusterSetFlags): ClusterSetSpec {
     addressRanges: isEmpty(addressRanges) ? undefined : addressRanges,
     dns: isEmpty(dns) ? undefined : dns,
     legacyNamespace: flags.legacyNamespace,
+    inventory: flags.inventoryWriter && { writers: writersOf(flags.inventoryWriter) },
   }) as ClusterSetSpec;
 }
 
@@ -195,6 +204,10 @@ export async function brokerInit(
     lines.push(`made definition ${name}`);
   }
   const spec = await wholeSpec(client, request);
+  const writers = spec.inventory?.writers ?? [];
+  if (writers.length > 0)
+    for (const name of await installDefinitions({ client, ...deps, names: ['clusterprofiles'] }))
+      lines.push(`made definition ${name}`);
   const warnings = await refuseNonsense(client, clusterset, spec);
   for (const wanted of brokerObjects({ clusterset, spec })) {
     const { object, outcome } = await install(client, wanted);
@@ -202,6 +215,7 @@ export async function brokerInit(
     const { namespace, name } = object.metadata;
     lines.push(`${outcome} ${wanted.type.kind} ${namespace === undefined ? name : `${namespace}/${name}`}`);
   }
+  if (spec.inventory !== undefined && writers.length === 0) lines.push(...(await removeProfiles(client, clusterset)));
   lines.push(...(await updateMembers(client, clusterset)));
   lines.push(
     lines.length === 0 ? `clusterset ${clusterset} is laid out already` : `clusterset ${clusterset} is laid out`,
@@ -209,6 +223,17 @@ export async function brokerInit(
     `next: portolan broker token CLUSTER_ID${clusterset === defaultClusterSet ? '' : ` --clusterset ${clusterset}`}`,
   );
   return lines;
+}
+
+/** Nobody keeps ours any more; those of other cluster managers stay. */
+async function removeProfiles(client: Client, clusterset: string): Promise<string[]> {
+  const none = { items: [] };
+  const { items } = await client
+    .list<ClusterProfile>(clusterProfileType, { namespace: clusterset })
+    .catch((error: unknown) => (isNotFound(error) ? none : Promise.reject(error)));
+  const ours = items.filter((profile) => isProfileOf(profile, clusterset));
+  for (const { metadata } of ours) await deleteIfPresent(client, clusterProfileType, metadata);
+  return ours.map(({ metadata }) => `removed ClusterProfile ${clusterset}/${metadata.name}`);
 }
 
 /** Members that are there get the rights and the quota that the set has now. */
@@ -239,7 +264,9 @@ async function wholeSpec(client: Client, { clusterset, spec }: InitRequest): Pro
   const before = present?.spec ?? {};
   const group = (name: 'lease' | 'addressRanges' | 'dns') =>
     spec[name] === undefined ? {} : { [name]: { ...before[name], ...spec[name] } };
-  return { ...spec, ...group('lease'), ...group('addressRanges'), ...group('dns') };
+  // Its rights are made of the whole list.
+  const inventory = spec.inventory ?? before.inventory;
+  return { ...spec, ...(inventory ? { inventory } : {}), ...group('lease'), ...group('addressRanges'), ...group('dns') };
 }
 
 /** The members of a set read the records in all namespaces of their broker: those of another set must not lie there. */
@@ -326,6 +353,15 @@ export function parseRanges(flag: string, texts: readonly string[]): string[] {
     }
   }
   return cidrs;
+}
+
+function writersOf(texts: readonly string[]): string[] {
+  const ids = [...new Set(texts.flatMap((text) => text.split(',')))].filter((id) => id !== 'none');
+  for (const id of ids) {
+    const problem = clusterIdProblem(id);
+    if (problem !== undefined) throw usageError(`--inventory-writer ${JSON.stringify(id)}: ${problem}`);
+  }
+  return ids;
 }
 
 function compact<T extends object>(object: T): Partial<T> {

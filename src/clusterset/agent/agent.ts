@@ -16,10 +16,12 @@ import { HomeContact } from '../controllers/home-contact.ts';
 import { LeaseController } from '../controllers/lease.ts';
 import { createPlacementProblems } from '../controllers/placement-problems.ts';
 import { shiftedService, shiftsByService } from '../controllers/policies/shifts.ts';
+import { summaryKey } from '../controllers/inventory/profiles.ts';
 import { createEnforcementReporter } from '../controllers/reports/enforcement-report.ts';
 import { createGatewayReporter } from '../controllers/reports/gateway-report.ts';
 import { createPropertyReporter } from '../controllers/reports/property-report.ts';
 import { createResolverReporter } from '../controllers/reports/resolver-report.ts';
+import { createVersionReporter } from '../controllers/reports/version-report.ts';
 import { viewKey } from '../controllers/scribe.ts';
 import { AccessCopy } from '../copies/access-copy.ts';
 import { Carriers } from '../copies/carriers.ts';
@@ -30,6 +32,7 @@ import { MemberServices } from '../copies/member-services.ts';
 import { NetworksCopy } from '../copies/networks-copy.ts';
 import { followOwnRanges } from '../copies/own-ranges.ts';
 import { PolicyCopy } from '../copies/policy-copy.ts';
+import { type ClusterProfile, clusterProfileType } from '../kinds/cluster-profile.ts';
 import { type ClusterProperty, clusterPropertyType } from '../kinds/cluster-property.ts';
 import { type FederatedService, federatedServiceType } from '../kinds/federated-service.ts';
 import type { Heartbeat } from '../kinds/heartbeat.ts';
@@ -39,8 +42,10 @@ import { type ServiceImport, serviceImportType } from '../kinds/service-import.t
 import { type ServiceImportPolicy, serviceImportPolicyType } from '../kinds/service-import-policy.ts';
 import { type TrafficShift, trafficShiftType } from '../kinds/traffic-shift.ts';
 import { type Member, MemberFollower } from '../members/follower.ts';
+import { SharedCopy } from '../members/shared-copy.ts';
 import { refusal } from '../rules/endpoint-address.ts';
 import { restoredAnnotations } from '../rules/leases/broker-restore.ts';
+import { homeAwayOf } from '../rules/leases/home-away.ts';
 import { timesFor } from '../rules/leases/heartbeat-rate.ts';
 import { type JudgingRules, judgingRules } from '../rules/leases/judging.ts';
 import { trustAnnotations } from '../rules/leases/trusted-authorities.ts';
@@ -95,6 +100,7 @@ const upgradeCheckMs = 5_000;
 const carrierCheckMs = 1_000;
 const enforcementCheckMs = 5_000;
 const brokerCheckMs = 500;
+const versionCheckMs = 300_000;
 /** A home that does not take it either does not hold up the end. */
 const leaveWordMsMax = 5_000;
 
@@ -119,6 +125,7 @@ export function createAgent(options: AgentOptions): Agent {
   const networks = new NetworksCopy({ members, policy, clusterId });
   const views = createInformer<ServiceImport>({ ...atBroker, type: serviceImportType });
   const federated = createInformer<FederatedService>({ ...atBroker, type: federatedServiceType });
+  const profiles = new SharedCopy<ClusterProfile>({ ...atBroker, type: clusterProfileType });
   const atHome = { client: home, world, log };
   const policies = createInformer<ServiceExportPolicy>({ ...atHome, type: serviceExportPolicyType });
   const importPolicies = createInformer<ServiceImportPolicy>({ ...atHome, type: serviceImportPolicyType });
@@ -171,11 +178,12 @@ export function createAgent(options: AgentOptions): Agent {
       // The living members determine the writer of each view.
       viewsChanged();
       placementsChanged();
+      inventoryChanged(clusterId);
     },
     onOtherHistory: () => {
       restoredMs = world.clock.wallMs();
       log.warn('the broker does not have the last renewal and may have been restored: listing everything again');
-      for (const copy of [members, policy, legacy, views, federated, lease]) copy.relist();
+      for (const copy of [members, policy, legacy, views, federated, profiles, lease]) copy.relist();
     },
   });
   const context: AgentContext = {
@@ -263,7 +271,11 @@ export function createAgent(options: AgentOptions): Agent {
     leases: () => carriers.reports,
     ...membership,
   });
-  const reporters = [resolverReporter, gatewayReporter, propertyReporter, enforcementReporter];
+  const versionReporter = createVersionReporter({
+    ...{ world, log, home, broker: options.broker, clusters: members.clusters, systemNamespace },
+    ...membership,
+  });
+  const reporters = [resolverReporter, gatewayReporter, propertyReporter, enforcementReporter, versionReporter];
   const ownRanges = followOwnRanges({
     ...{ world, log, broker, namespace, services: copies.services },
     onRanges: (ranges) => policy.setOwnRanges(ranges),
@@ -310,6 +322,20 @@ export function createAgent(options: AgentOptions): Agent {
     queues.add(['placement-status'], recordKeys(federated));
   }
 
+  /** Everything if the change may be of the member that writes. Where this one never does, profiles are not read. */
+  function inventoryChanged(changed?: string): void {
+    const writers = policy.current.inventoryWriters;
+    if (!writers.includes(clusterId)) return profiles.close();
+    if (!profiles.isOpen) {
+      profiles.open();
+      void profiles.whenSynced(stopping.signal).then(() => inventoryChanged(), () => {});
+    }
+    const isOne = changed !== undefined && !writers.includes(changed);
+    queues.add(['inventory'], isOne ? [changed] : [...members.all().map(({ id }) => id), summaryKey]);
+  }
+
+  profiles.on((_key, next, previous) => queues.add(['inventory'], [(next ?? previous)!.metadata.name]));
+  profiles.onReturn(() => inventoryChanged());
   options.federationZones?.onChanged(optionsChanged);
 
   async function becomeReady(): Promise<void> {
@@ -356,6 +382,7 @@ export function createAgent(options: AgentOptions): Agent {
     ]);
     queues.add(all, keys);
     placementsChanged();
+    inventoryChanged();
   }
 
   /** A member that comes or goes, or whose ranges change, concerns the services it has; we ourselves all of them. */
@@ -370,7 +397,9 @@ export function createAgent(options: AgentOptions): Agent {
     if (policy.current.legacyNamespace !== undefined) queues.add(['legacy'], copies.exports.keys());
   }
 
-  function heartbeatChanged(next: Heartbeat | undefined, previous: Heartbeat | undefined): void {
+  function heartbeatChanged(id: string, next: Heartbeat | undefined, previous: Heartbeat | undefined): void {
+    if (next === undefined || previous === undefined || homeAwayOf(next)?.since !== homeAwayOf(previous)?.since)
+      inventoryChanged(id);
     const [now, before] = [next, previous].map((one) => one?.metadata.annotations?.[placementsAnnotation]);
     if (now !== before) placementsChanged();
   }
@@ -437,17 +466,19 @@ export function createAgent(options: AgentOptions): Agent {
         leftBy: (service, cluster) => carriers.leftBy(service, cluster),
         federated,
         properties,
+        profiles,
         placementProblems,
         ready,
       });
       policy.onChange(policyChanged);
-      members.on({ changed: memberChanged, heartbeat: (_id, ...beats) => heartbeatChanged(...beats) });
+      members.on({ changed: memberChanged, heartbeat: heartbeatChanged });
       for (const part of parts) part.start();
       for (const reporter of reporters) reporter.start();
       homeContact.start();
       every(sweepMs, sweep);
       every(brokerCheckMs, lookAtBroker);
       every(upgradeCheckMs, upgradesChanged);
+      every(versionCheckMs, () => versionReporter.look());
       every(carrierCheckMs, () => carriers.look());
       every(enforcementCheckMs, () => {
         enforcementReporter.look();
@@ -466,6 +497,7 @@ export function createAgent(options: AgentOptions): Agent {
       homeContact.stop();
       legacy.stop();
       for (const part of parts) part.stop();
+      profiles.close();
       await Promise.all([queues.stop(), dnsOptions.stop(), ...reporters.map((reporter) => reporter.stop())]);
     },
   };

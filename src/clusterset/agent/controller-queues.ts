@@ -16,6 +16,7 @@ export type ControllerName =
   | 'shift'
   | 'placement'
   | 'placement-status'
+  | 'inventory'
   | 'legacy';
 
 export class ControllerQueues {

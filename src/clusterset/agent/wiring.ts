@@ -11,6 +11,7 @@ import { createExportController } from '../controllers/export.ts';
 import { createConditionsController } from '../controllers/export-conditions.ts';
 import { createIdentityController } from '../controllers/identity.ts';
 import { createImportController } from '../controllers/import.ts';
+import { createInventoryController } from '../controllers/inventory/profiles.ts';
 import { createLegacyController } from '../controllers/legacy.ts';
 import { createPlacementController } from '../controllers/placement.ts';
 import type { PlacementProblems } from '../controllers/placement-problems.ts';
@@ -35,6 +36,7 @@ import {
 } from '../copies/home-copies.ts';
 import type { LegacyRecords } from '../copies/legacy-records.ts';
 import { Publications } from '../copies/publications.ts';
+import type { ClusterProfile } from '../kinds/cluster-profile.ts';
 import type { ClusterProperty } from '../kinds/cluster-property.ts';
 import type { FederatedService } from '../kinds/federated-service.ts';
 import type { ServiceAccessPolicy } from '../kinds/service-access-policy.ts';
@@ -42,6 +44,7 @@ import type { ServiceExportPolicy } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import type { ServiceImportPolicy } from '../kinds/service-import-policy.ts';
 import type { TrafficShift } from '../kinds/traffic-shift.ts';
+import type { SharedCopy } from '../members/shared-copy.ts';
 import { policyLabel } from '../rules/agent-marks.ts';
 import { derivedFor } from '../rules/derived-service.ts';
 import { formatServiceKey, parseRecordName } from '../rules/names.ts';
@@ -66,6 +69,8 @@ export interface WiringOptions {
   readonly leftBy: (service: string, cluster: string) => { readonly nodes: number; readonly of: number };
   readonly federated: Informer<FederatedService>;
   readonly properties: Informer<ClusterProperty>;
+  /** Read only where this member may keep them. */
+  readonly profiles: SharedCopy<ClusterProfile>;
   readonly placementProblems: PlacementProblems;
   /** Until then nothing is reconciled. */
   readonly ready: Promise<void>;
@@ -177,6 +182,8 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
   run('placement-status', [shards, keyed(federated, recordKey)], placed.reconcile);
   run('identity', [own(options.properties)], identity.reconcile);
   queues.add(['identity'], identity.names);
+  const again = (key: string) => queues.add(['inventory'], [key]);
+  run('inventory', [named(members.clusters)], createInventoryController({ ...options, again }).reconcile);
   run('legacy', [...exported, merged, keyed(copies.imports, legacyKey)], older.reconcile);
 
   // If one of our objects was changed while our copies were outdated, the copies do not show it.
@@ -273,6 +280,11 @@ type Source = ControllerSource<any>;
 
 function own<T>(informer: ControllerSource<T>['informer']): Source {
   return { informer };
+}
+
+/** Without the namespace, where there is one alone. */
+function named<T extends KubernetesObject>(informer: ControllerSource<T>['informer']): Source {
+  return keyed<T>(informer, ({ metadata }) => metadata.name);
 }
 
 /** The keys an object belonged to and belongs to. */

@@ -38,6 +38,8 @@ export interface ClusterSetSpec {
   memberQuota?: MemberQuota;
   /** Where agents of the older form keep one import per cluster; not read unless named. */
   legacyNamespace?: string;
+  /** Members that keep a ClusterProfile for each member, the first that lives; nobody if empty. */
+  inventory?: { writers?: string[] | null };
   /** For agents of the release before, which ask for it. Another value is stored and has no effect. */
   layout?: string;
 }

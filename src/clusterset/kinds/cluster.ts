@@ -21,6 +21,8 @@ export interface Cluster extends KubernetesObject {
     gateways?: { address: string; port: number }[] | null;
     /** PEM, one certificate each: the roots of the member's own trust domain, as it reports them. */
     trustRoots?: string[] | null;
+    /** Version of its API server, as the member reports it. */
+    kubernetesVersion?: string;
     /** Its ClusterProperties, as the member reports them: values by name. */
     properties?: Record<string, string | null> | null;
   };
@@ -51,6 +53,16 @@ export interface ClusterSpec {
   translations?: TranslationSpec[];
   /** Where its resolver takes stub zones; the bundle is base64 of PEM. */
   resolver?: { endpoint: string; caBundle?: string };
+  /** For its ClusterProfile; its id if absent. */
+  displayName?: string;
+  /** Ways to its API server, for its ClusterProfile. */
+  accessProviders?: AccessProvider[] | null;
+}
+
+export interface AccessProvider {
+  name: string;
+  /** Fields as a kubeconfig has them. */
+  cluster: { server: string; [field: string]: unknown };
 }
 
 export interface TranslationSpec {

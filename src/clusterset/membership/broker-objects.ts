@@ -23,6 +23,7 @@ import {
 } from '../../kube/objects/rbac.ts';
 import { bytesResource, type ResourceQuota, resourceQuotaType } from '../../kube/objects/resource-quota.ts';
 import { type ClusterSpec, clusterType } from '../kinds/cluster.ts';
+import { profilesSetLabel } from '../kinds/cluster-profile.ts';
 import { type ClusterSetSpec, clusterSetDefaults, clusterSetType, type MemberQuota } from '../kinds/cluster-set.ts';
 import {
   clusterIdAnnotation,
@@ -56,12 +57,15 @@ export interface BrokerRequest {
 
 export function brokerObjects({ clusterset, spec }: BrokerRequest): Manifest[] {
   const labels = { [clusterSetLabel]: clusterset };
+  const writers = spec.inventory?.writers;
+  const ofProfiles: Record<string, string> = writers?.length ? { [profilesSetLabel]: clusterset } : {};
   return [
-    manifest(namespaceType, { name: clusterset, labels }, {}),
+    manifest(namespaceType, { name: clusterset, labels: { ...labels, ...ofProfiles } }, {}),
     manifest(namespaceType, { name: membersNamespace(clusterset), labels }, {}),
     manifest(clusterSetType, { name: clusterset, namespace: clusterset }, { spec: { ...spec, layout } }),
     ...granted('portolan-members', clusterset, [accountsOf(membersNamespace(clusterset))], setRules),
     ...recordReaderObjects(clusterset),
+    ...(writers ? inventoryObjects(clusterset, writers) : []),
     ...legacyObjects(clusterset, spec.legacyNamespace),
   ];
 }
@@ -81,6 +85,18 @@ function recordReaderObjects(clusterset: string): Manifest[] {
     manifest(clusterRoleType, { name }, { rules }),
     manifest(clusterRoleBindingType, { name }, { subjects, roleRef: roleRefOf('ClusterRole', name) }),
   ];
+}
+
+/** Where no writer is left the role stays, bound to nobody. */
+function inventoryObjects(clusterset: string, writers: readonly string[]): Manifest[] {
+  const accounts = membersNamespace(clusterset);
+  const subjects = writers.map((name): Subject => ({ kind: 'ServiceAccount', name, namespace: accounts }));
+  const rules: PolicyRule[] = [
+    { apiGroups: [mcs], resources: ['clusterprofiles'], verbs: [...readVerbs, ...writeVerbs] },
+    { apiGroups: [mcs], resources: ['clusterprofiles/status'], verbs: ['update'] },
+    { apiGroups: [own], resources: ['clustersets/status'], resourceNames: [clusterset], verbs: ['patch'] },
+  ];
+  return granted('portolan-inventory', clusterset, subjects, rules);
 }
 
 const setRules: readonly PolicyRule[] = [

@@ -41,6 +41,8 @@ export interface SetPolicy {
   readonly dns: DnsOptions;
   /** Where agents of the older form keep their imports; undefined is nowhere. */
   readonly legacyNamespace: string | undefined;
+  /** Members that keep the ClusterProfiles, in the order in which they take over. */
+  readonly inventoryWriters: readonly string[];
 }
 
 export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
@@ -72,6 +74,7 @@ export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
     zone: dnsOptionsOf(set?.spec?.dns).zone,
     dns: dnsOptionsOf(set?.spec?.dns),
     legacyNamespace: set?.spec?.legacyNamespace,
+    inventoryWriters: set?.spec?.inventory?.writers ?? [],
   };
 }
 
