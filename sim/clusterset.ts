@@ -52,10 +52,7 @@ export class SimClusterSet {
   constructor(options: SimClusterSetOptions) {
     this.#options = options;
     this.simulation = new Simulation({ seed: options.seed ?? 1, latencyMs: options.latencyMs });
-    const writers = (options.set?.inventory?.writers ?? []).map((id) => `agent-${id}`);
-    const rights: MayDo = (user, asked) =>
-      brokerRights(user, asked) || (writers.includes(user) && isInventory(asked));
-    this.broker = this.#home('broker', ['10.96.0.0/16'], rights);
+    this.broker = this.#home('broker', ['10.96.0.0/16'], brokerRights);
     for (const [index, id] of options.clusters.entries()) {
       const ranges = [`10.${100 + index}.0.0/16`, `fd00:${100 + index}::/112`];
       this.homes.set(
@@ -202,6 +199,7 @@ const brokerRights: MayDo = (user, { verb, namespace, resource, subresource, nam
   if (path !== undefined || ['get', 'list', 'watch'].includes(verb)) return true;
   if ((namespace === setName || namespace === legacyNamespace) && resource === 'serviceimports') return true;
   if (isPlacementStatus({ namespace, resource, subresource })) return true;
+  if (isInventory({ namespace, resource, subresource })) return true;
   if (isOwnReport(user, { verb, namespace, resource, subresource, name })) return true;
   return memberNamespace(user.slice('agent-'.length)) === namespace;
 };
@@ -215,8 +213,12 @@ function isOwnReport(
   return isStatus && asked.namespace === setName && user === `agent-${asked.name}`;
 }
 
-/** What the members that a set names for it write of its inventory. */
-function isInventory({ namespace, resource, subresource }: Attributes): boolean {
+/** The inventory of the set. Who is named for it is the admin's to say: these tests name any. */
+function isInventory({
+  namespace,
+  resource,
+  subresource,
+}: Pick<Attributes, 'namespace' | 'resource' | 'subresource'>): boolean {
   if (namespace !== setName) return false;
   return resource === 'clusterprofiles' || (resource === 'clustersets' && subresource === 'status');
 }

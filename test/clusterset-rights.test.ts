@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, clusterType } from '../src/clusterset/kinds/cluster.ts';
+import { type ClusterProfile, clusterProfileType } from '../src/clusterset/kinds/cluster-profile.ts';
 import { type ClusterSet, clusterSetType } from '../src/clusterset/kinds/cluster-set.ts';
 import { endpointShardType } from '../src/clusterset/kinds/endpoint-shard.ts';
 import { heartbeatType } from '../src/clusterset/kinds/heartbeat.ts';
@@ -139,6 +140,30 @@ describe('rights', () => {
     member.close();
     const merge = { kind: 'merge', body: { spec: { legacyNamespace: null } } } as const;
     await broker.client.patch(clusterSetType, { namespace: 'prod', name: 'prod' }, merge);
+  });
+
+  test('rights: a set names east for its inventory -> profiles of all members; another member writes none, and points none elsewhere', async () => {
+    await members.atBroker('init --inventory-writer east');
+    const list = () => broker.client.list<ClusterProfile>(clusterProfileType, { namespace: 'prod' });
+    await until('each member has its profile', async () => {
+      const { items } = await list();
+      const healthy = items.filter(({ status }) =>
+        status?.conditions?.some((one) => one.type === 'ControlPlaneHealthy' && one.status === 'True'),
+      );
+      return healthy.length === 3 && healthy.every(({ status }) => status?.version?.kubernetes?.startsWith('v1.'));
+    });
+    const member = await memberAt(west);
+    const [first] = (await list()).items;
+    await refused(member.list(clusterProfileType, { namespace: 'prod' }));
+    await refused(member.update(clusterProfileType, first!));
+    await refused(member.updateStatus(clusterProfileType, first!));
+    await refused(member.create(clusterProfileType, { ...first!, metadata: { name: 'evil', namespace: 'prod' } }));
+    member.close();
+    await members.atBroker('init --inventory-writer none');
+    await until('all profiles are gone', async () => (await list()).items.length === 0);
+    const writer = await memberAt(east);
+    await refused(writer.list(clusterProfileType, { namespace: 'prod' }));
+    writer.close();
   });
 
   test('view: a member vandalises it -> nothing changes anywhere, and the view is put right', async () => {

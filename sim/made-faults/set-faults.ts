@@ -2,6 +2,7 @@
 
 import { addressClaimType } from '../../src/addresses/address-claim.ts';
 import { clusterType } from '../../src/clusterset/kinds/cluster.ts';
+import { clusterProfileType } from '../../src/clusterset/kinds/cluster-profile.ts';
 import { clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { serviceExportPolicyType } from '../../src/clusterset/kinds/service-export-policy.ts';
@@ -13,7 +14,7 @@ import { type Lease, leaseType } from '../../src/kube/objects/lease.ts';
 import type { AnyObject } from '../../src/kube/objects/object.ts';
 import { systemNamespace } from '../../src/kube/objects/ours.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
-import { createNamespace, setName } from '../clusterset.ts';
+import { createNamespace, type SimClusterSet, setName } from '../clusterset.ts';
 import { exportService, service, serviceExport } from '../manifests.ts';
 import { type MadeFault, objectThere, refusing, silentPart, thenWait } from './fault.ts';
 import { partLease, ref, type Scene } from './scene.ts';
@@ -121,6 +122,33 @@ export const setFaults: readonly MadeFault[] = [
       set.simulation.network.setLink('agent-east', set.home('east').url, 'up');
       await set.time.advance(60_000);
     },
+  },
+  {
+    fault: 'another cluster manager has a profile under the name of a member',
+    code: 'PTL0208',
+    says: /inventory of clusterset prod: cluster east: its ClusterProfile belongs to cluster manager other-fleet/,
+    doctorExit: 0,
+    make: async ({ set }) => {
+      const { admin } = set.broker;
+      const spec = { clusterManager: { name: 'other-fleet' } };
+      const metadata = { name: 'east', namespace: setName };
+      const { group, version, kind } = clusterProfileType;
+      await admin.create(clusterProfileType, { apiVersion: `${group}/${version}`, kind, metadata, spec });
+      await nameWriters(set, ['west']);
+    },
+    mend: async ({ set }) => {
+      await set.broker.admin.delete(clusterProfileType, { namespace: setName, name: 'east' });
+      await set.time.advance(5_000);
+      await nameWriters(set, []);
+    },
+  },
+  {
+    fault: 'the member that keeps the cluster inventory is dead',
+    code: 'PTL0208',
+    says: /inventory of clusterset prod: nobody keeps it: none of north is a member that lives/,
+    doctorExit: 0,
+    make: ({ set }) => nameWriters(set, ['north']),
+    mend: ({ set }) => nameWriters(set, []),
   },
   {
     fault: 'the agent of this cluster is dead',
@@ -416,4 +444,11 @@ async function ranges(set: Scene['set'], east: string[], west: string[]): Promis
     await set.broker.admin.patch(clusterType, { namespace: setName, name }, { kind: 'merge', body });
   }
   await set.time.advance(20_000);
+}
+
+/** Members that keep the ClusterProfiles. */
+async function nameWriters(set: SimClusterSet, writers: string[]): Promise<void> {
+  const patch = { kind: 'merge', body: { spec: { inventory: { writers } } } } as const;
+  await set.broker.admin.patch(clusterSetType, { namespace: setName, name: setName }, patch);
+  await set.time.advance(5_000);
 }

@@ -4,6 +4,7 @@ import type { Host } from '../../src/base/host.ts';
 import { brokerInit } from '../../src/cli/clusterset/broker-init.ts';
 import { brokerRemove } from '../../src/cli/clusterset/broker-remove.ts';
 import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
+import { clusterProfileType } from '../../src/clusterset/kinds/cluster-profile.ts';
 import { type ClusterSet, type ClusterSetSpec, clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
 import { clusterSetLabel } from '../../src/clusterset/rules/broker-layout.ts';
 import type { Client, ObjectRef } from '../../src/kube/client/client.ts';
@@ -28,9 +29,8 @@ const definitionType: ResourceType = {
 const host = { readText: async (path: string) => readFileSync(path, 'utf8') } as unknown as Host;
 
 /** Simulated homes have no roles: these are kept beside them. */
-function withRoles(client: Client): Client {
+function withRoles(client: Client, roles: Map<string, KubernetesObject>): Client {
   const isRole = (type: ResourceType) => type.group === roleType.group;
-  const roles = new Map<string, KubernetesObject>();
   const key = (type: ResourceType, { namespace, name }: ObjectRef) => `${type.plural}/${namespace}/${name}`;
   const get = async (type: ResourceType, ref: ObjectRef) => {
     if (!isRole(type)) return client.get(type, ref);
@@ -43,11 +43,16 @@ function withRoles(client: Client): Client {
     roles.set(key(type, object.metadata), object);
     return object;
   };
+  const update = async (type: ResourceType, object: KubernetesObject) => {
+    if (!isRole(type)) return client.update(type, object);
+    roles.set(key(type, object.metadata), object);
+    return object;
+  };
   const remove = async (type: ResourceType, ref: ObjectRef) => {
     if (!isRole(type)) return client.delete(type, ref);
     if (!roles.delete(key(type, ref))) throw new ApiError('no such role', { code: 404, reason: 'NotFound' });
   };
-  return { ...client, get, create, delete: remove } as Client;
+  return { ...client, get, create, update, delete: remove } as Client;
 }
 
 async function startBroker() {
@@ -56,10 +61,11 @@ async function startBroker() {
   const home = new SimHome({ ...options, hasDefinitions: true });
   await simulation.time.settle(home.start());
   const deps = { host, world: simulation.world('cli') };
-  const client = withRoles(home.admin);
+  const roles = new Map<string, KubernetesObject>();
+  const client = withRoles(home.admin, roles);
   const init = (clusterset: string, spec: ClusterSetSpec = {}) =>
     simulation.time.settle(brokerInit({ client, deps, clusterset, spec }));
-  return { home, init };
+  return { home, init, roles };
 }
 
 describe('broker init', () => {
@@ -165,6 +171,47 @@ describe('broker init', () => {
     expect((await init('prod', { lease: { renewSeconds: 10, durationSeconds: 30 } })).join('\n')).not.toContain(
       'note:',
     );
+  });
+
+  test('broker init --inventory-writer: the definition, rights of the named alone, the label; none -> ours go, others stay', async () => {
+    const { home, init, roles } = await startBroker();
+    await init('prod', { inventory: { writers: ['hub', 'east'] } });
+    const binding = () => roles.get('rolebindings/prod/portolan-inventory') as { subjects?: object[] } | undefined;
+    const account = (name: string) => ({ kind: 'ServiceAccount', name, namespace: 'prod-members' });
+    expect(binding()?.subjects).toEqual([account('hub'), account('east')]);
+    const set = await home.admin.get(namespaceType, { name: 'prod' });
+    expect(set.metadata.labels?.['multicluster.x-k8s.io/clusterset']).toBe('prod');
+    const profile = (name: string, manager: string) => ({
+      apiVersion: 'multicluster.x-k8s.io/v1alpha1',
+      kind: 'ClusterProfile',
+      metadata: { name, namespace: 'prod' },
+      spec: { clusterManager: { name: manager } },
+    });
+    await home.admin.create(clusterProfileType, profile('east', 'portolan-prod'));
+    await home.admin.create(clusterProfileType, profile('far', 'other'));
+    await init('prod', { ports: 'intersection' });
+    expect(binding()?.subjects).toHaveLength(2);
+    expect(await init('prod', { inventory: { writers: [] } })).toContain('removed ClusterProfile prod/east');
+    expect(binding()?.subjects).toEqual([]);
+    const { items } = await home.admin.list(clusterProfileType, { namespace: 'prod' });
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['far']);
+  });
+
+  test('broker init --inventory-writer: a definition of another project is there -> left as it is; without the flag none is made', async () => {
+    const { home, init } = await startBroker();
+    const ref = { name: 'clusterprofiles.multicluster.x-k8s.io' };
+    const { metadata: _metadata, ...ours } = await home.admin.get(definitionType, ref);
+    await home.admin.delete(definitionType, ref);
+    await init('prod');
+    expect(await find(home.admin, definitionType, `/${ref.name}`)).toBeUndefined();
+    const theirs = structuredClone(ours) as typeof ours & { spec: { versions: { schema: unknown }[] } };
+    theirs.spec.versions[0]!.schema = {
+      openAPIV3Schema: { type: 'object', description: 'of others', 'x-kubernetes-preserve-unknown-fields': true },
+    };
+    await home.admin.create(definitionType, { ...theirs, metadata: ref } as KubernetesObject);
+    const before = await home.admin.get(definitionType, ref);
+    await init('prod', { inventory: { writers: ['east'] } });
+    expect((await home.admin.get(definitionType, ref))['spec']).toEqual(before['spec']);
   });
 });
 

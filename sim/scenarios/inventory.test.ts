@@ -91,7 +91,10 @@ test('inventory: a set that names no writers -> no profile, and nobody reads the
 });
 
 test('inventory: a member that never came, one that dies, one whose home is away -> shown as what the broker knows', async () => {
-  const { set, conditions } = await start({ clusters: ['east', 'north', 'south', 'west'], agents: ['east', 'south', 'west'] });
+  const { set, conditions } = await start({
+    clusters: ['east', 'north', 'south', 'west'],
+    agents: ['east', 'south', 'west'],
+  });
   await set.time.advance(70_000);
   expect(await conditions('north')).toEqual(['Joined=False/NotJoined', 'ControlPlaneHealthy=Unknown/NotJoined']);
   set.killAgent('west');

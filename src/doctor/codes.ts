@@ -89,6 +89,13 @@ export const codes = {
       'The agent of a cluster renews its lease and says that its home gives no answer: the home is dead, hangs, or is cut off from the agent. Its endpoints are what the agent knew last. When this lasts for the lease time, other clusters treat them by the staleness policy.',
     fix: 'Start the home (API server) of that cluster, or restart it if it hangs, and check the network between it and its agent.',
   },
+  PTL0208: {
+    title: 'the cluster inventory is not kept',
+    severity: 'warning',
+    means:
+      'The set names members that keep a ClusterProfile for each member, and they cannot: none of them lives, the broker refuses them, or another cluster manager has a profile of that name. Tools that read the inventory see too little or old conditions; traffic is not affected.',
+    fix: 'For a taken name, remove or rename the profile of the other manager, or give the cluster another id. Otherwise run portolan broker init at the broker, which grants the rights and installs the definition if none is there, or name other members with --inventory-writer.',
+  },
   PTL0301: {
     title: 'an export has no Service to export',
     severity: 'error',

@@ -40,9 +40,12 @@ function chart(): [string, string][] {
   return [...chartFiles(version, unfolded).map(({ path, text }): [string, string] => [`chart/${path}`, text]), ...crds];
 }
 
+/** Of another project, for brokers that are told to write it: `portolan broker init` makes it where none is. */
+const onRequest = 'clusterprofiles.yaml';
+
 function definitionFiles(): [string, string][] {
   return readdirSync(definitionsFolder)
-    .filter((name) => name.endsWith('.yaml'))
+    .filter((name) => name.endsWith('.yaml') && name !== onRequest)
     .sort()
     .map((name) => [name, readFileSync(definitionsFolder + name, 'utf8')]);
 }

@@ -266,7 +266,13 @@ async function wholeSpec(client: Client, { clusterset, spec }: InitRequest): Pro
     spec[name] === undefined ? {} : { [name]: { ...before[name], ...spec[name] } };
   // Its rights are made of the whole list.
   const inventory = spec.inventory ?? before.inventory;
-  return { ...spec, ...(inventory ? { inventory } : {}), ...group('lease'), ...group('addressRanges'), ...group('dns') };
+  return {
+    ...spec,
+    ...(inventory ? { inventory } : {}),
+    ...group('lease'),
+    ...group('addressRanges'),
+    ...group('dns'),
+  };
 }
 
 /** The members of a set read the records in all namespaces of their broker: those of another set must not lie there. */

@@ -13,10 +13,10 @@ import { createEventRecorder } from '../../kube/controller/events.ts';
 import { createInformer } from '../../kube/controller/informer.ts';
 import { runClusterSetDns } from '../controllers/clusterset-dns.ts';
 import { HomeContact } from '../controllers/home-contact.ts';
+import { summaryKey } from '../controllers/inventory/profiles.ts';
 import { LeaseController } from '../controllers/lease.ts';
 import { createPlacementProblems } from '../controllers/placement-problems.ts';
 import { shiftedService, shiftsByService } from '../controllers/policies/shifts.ts';
-import { summaryKey } from '../controllers/inventory/profiles.ts';
 import { createEnforcementReporter } from '../controllers/reports/enforcement-report.ts';
 import { createGatewayReporter } from '../controllers/reports/gateway-report.ts';
 import { createPropertyReporter } from '../controllers/reports/property-report.ts';
@@ -45,8 +45,8 @@ import { type Member, MemberFollower } from '../members/follower.ts';
 import { SharedCopy } from '../members/shared-copy.ts';
 import { refusal } from '../rules/endpoint-address.ts';
 import { restoredAnnotations } from '../rules/leases/broker-restore.ts';
-import { homeAwayOf } from '../rules/leases/home-away.ts';
 import { timesFor } from '../rules/leases/heartbeat-rate.ts';
+import { homeAwayOf } from '../rules/leases/home-away.ts';
 import { type JudgingRules, judgingRules } from '../rules/leases/judging.ts';
 import { trustAnnotations } from '../rules/leases/trusted-authorities.ts';
 import { localityOf } from '../rules/locality.ts';
@@ -328,7 +328,10 @@ export function createAgent(options: AgentOptions): Agent {
     if (!writers.includes(clusterId)) return profiles.close();
     if (!profiles.isOpen) {
       profiles.open();
-      void profiles.whenSynced(stopping.signal).then(() => inventoryChanged(), () => {});
+      void profiles.whenSynced(stopping.signal).then(
+        () => inventoryChanged(),
+        () => {},
+      );
     }
     const isOne = changed !== undefined && !writers.includes(changed);
     queues.add(['inventory'], isOne ? [changed] : [...members.all().map(({ id }) => id), summaryKey]);

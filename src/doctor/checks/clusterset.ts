@@ -3,6 +3,7 @@
 import { formatElapsed, formatMoment } from '../../base/text/elapsed.ts';
 import { isOverdue } from '../../clusterset/explain/cluster-status.ts';
 import { byKey } from '../../clusterset/explain/set-state.ts';
+import { inventoryCondition } from '../../clusterset/rules/inventory/inventory-condition.ts';
 import { restoreNoticed } from '../../clusterset/rules/leases/broker-restore.ts';
 import { homeAwayOf } from '../../clusterset/rules/leases/home-away.ts';
 import { conditionOf, formatTime } from '../../kube/objects/conditions.ts';
@@ -56,6 +57,20 @@ export const clusterSetChecks: Checks = {
       if (away === undefined) return [];
       return [{ subject: `home of cluster ${id}`, message: 'it does not answer the agent there', since: away.since }];
     }),
+  PTL0208: (facts) => {
+    const state = needSet(facts)?.state;
+    const writers = state?.policy.inventoryWriters ?? [];
+    if (state === undefined || writers.length === 0) return [];
+    const subject = `inventory of clusterset ${state.set.metadata.name}`;
+    const alive = state.members.filter((member) => member.verdict === 'alive' && !isOverdue(member, state));
+    if (!writers.some((id) => alive.some((member) => member.id === id)))
+      return [{ subject, message: `nobody keeps it: none of ${writers.join(', ')} is a member that lives` }];
+    const condition = conditionOf(state.set.status?.conditions, inventoryCondition);
+    if (condition?.status === 'True') return [];
+    if (condition === undefined)
+      return [{ subject, message: `${writers[0]} has not written it yet`, severity: 'info' }];
+    return [{ subject, message: condition.message, since: condition.lastTransitionTime }];
+  },
   PTL0304: (facts) => {
     const behind = needSet(facts)?.behind ?? [];
     if (behind.length === 0) return [];

@@ -55,6 +55,16 @@ const valid: Record<string, string> = {
   ClusterProperty: `
     metadata: { name: cluster.clusterset.k8s.io }
     spec: { value: east }`,
+  ClusterProfile: `
+    metadata: { name: east, namespace: prod, labels: { x-k8s.io/cluster-manager: portolan-prod } }
+    spec: { displayName: Frankfurt, clusterManager: { name: portolan-prod } }
+    status:
+      version: { kubernetes: v1.36.4 }
+      properties: [{ name: portolan.dev/region, value: eu, lastObservedTime: '2026-01-01T00:00:00Z' }]
+      accessProviders: [{ name: kubeconfig, cluster: { server: 'https://east:6443', tls-server-name: east, extensions: [{ name: exec, extension: { audience: a } }] } }]
+      credentialProviders: [{ name: old, cluster: { server: 'https://east:6443', certificate-authority-data: Zm9v } }]
+      conditions:
+        - { type: ControlPlaneHealthy, status: 'True', reason: Answers, message: m, lastTransitionTime: '2026-01-01T00:00:00Z', observedGeneration: 1 }`,
   ClusterSet: `
     metadata: { name: prod, namespace: prod }
     spec:

@@ -30,6 +30,7 @@ describe('definitions of deploy/crds', () => {
       ...[
         'AddressClaim',
         'Cluster',
+        'ClusterProfile',
         'ClusterProperty',
         'ClusterSet',
         'EndpointShard',

@@ -13,6 +13,15 @@ test.each<[string, string, string[]]>([
     ],
   ],
   [
+    'ClusterProfile',
+    'spec: { displayName: 7, token: secret }',
+    [
+      'unknown field spec.token',
+      'spec.clusterManager: Required value',
+      'spec.displayName: Invalid value: "integer": spec.displayName in body must be of type string: "integer"',
+    ],
+  ],
+  [
     'ServiceImport',
     'spec: { ports: [{ port: 0 }, { name: x }], ips: [1.2.3.4, 1.2.3.5, 1.2.3.6] }',
     [

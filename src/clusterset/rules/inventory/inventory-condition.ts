@@ -22,7 +22,9 @@ export function inventoryWanted(request: {
   const failed = (reason: string, message: string) =>
     ({ type: inventoryCondition, status: 'False', reason, message }) as const;
   if (unread !== undefined) return failed('Unreadable', `ClusterProfiles cannot be read at the broker: ${unread}`);
-  const problems = [...outcomes].flatMap(([cluster, problem]) => (problem === undefined ? [] : [{ cluster, ...problem }]));
+  const problems = [...outcomes].flatMap(([cluster, problem]) =>
+    problem === undefined ? [] : [{ cluster, ...problem }],
+  );
   const [first] = problems.sort((one, other) => compareText(one.cluster, other.cluster));
   if (first === undefined) {
     const message = `each of the ${outcomes.size} members has its ClusterProfile`;

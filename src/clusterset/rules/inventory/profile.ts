@@ -83,7 +83,12 @@ function withoutSecrets({ name, cluster }: AccessProvider): AccessProvider {
 /** What the broker shows of it: nobody asks the API server of another cluster. */
 export function profileConditions({ verdict, heartbeat }: KnownLife): WantedCondition[] {
   const healthy = (status: WantedCondition['status'], reason: string, message: string) => [
-    { type: 'Joined', status: 'True' as const, reason: 'Joined', message: 'its agent has renewed its lease at the broker' },
+    {
+      type: 'Joined',
+      status: 'True' as const,
+      reason: 'Joined',
+      message: 'its agent has renewed its lease at the broker',
+    },
     { type: 'ControlPlaneHealthy', status, reason, message },
   ];
   if (heartbeat === undefined) {
@@ -97,6 +102,10 @@ export function profileConditions({ verdict, heartbeat }: KnownLife): WantedCond
   if (verdict === 'stale' && away === undefined)
     return healthy('Unknown', 'LeaseExpired', 'its agent does not renew its lease at the broker');
   if (away !== undefined)
-    return healthy('False', 'NoAnswer', `by its last heartbeat the API server does not answer its agent since ${away.since}`);
+    return healthy(
+      'False',
+      'NoAnswer',
+      `by its last heartbeat the API server does not answer its agent since ${away.since}`,
+    );
   return healthy('True', 'Answers', 'the API server answers the agent of this cluster');
 }
