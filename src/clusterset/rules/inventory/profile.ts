@@ -19,7 +19,7 @@ import type { LeaseVerdict } from '../leases/lease-judge.ts';
 import { readProperties } from '../routing/cluster-properties.ts';
 
 /** Each clusterset is a cluster manager of its own. */
-export function clusterManagerOf(clusterset: string): string {
+function clusterManagerOf(clusterset: string): string {
   return `${managerName}-${clusterset}`;
 }
 
