@@ -1039,6 +1039,14 @@ export const mends: readonly Mend[] = [
   },
   {
     test: 'test/clusterset-rights.test.ts',
+    title:
+      'rights: a set names east for its inventory -> profiles of all members; another member writes none, and points none elsewhere',
+    file: 'src/clusterset/membership/broker-objects.ts',
+    was: "return granted('portolan-inventory', clusterset, subjects, rules);",
+    became: "return granted('portolan-inventory', clusterset, [accountsOf(accounts), ...subjects], rules);",
+  },
+  {
+    test: 'test/clusterset-rights.test.ts',
     title: "rights: a member writes another's shard, slices, lease -> refused, however it tries",
     file: 'src/clusterset/membership/broker-objects.ts',
     was: "...granted('portolan-member', namespace, [self], memberRules(namespace)),",
