@@ -9,6 +9,7 @@ import { createNamespace, creator, untilEachHasSlices } from './objects.ts';
 
 const width = 64;
 const rounds = 7;
+const serviceRounds = 5;
 const roundMs = 1500;
 const warmCount = 3000;
 
@@ -20,7 +21,7 @@ export async function measureCreates(directory: string): Promise<Figure[]> {
   try {
     const [connection, etcdConnection] = [await connect(api.kubeconfig), await connect(onEtcd.kubeconfig)];
     for (const each of [connection, etcdConnection]) await createNamespace(each);
-    const figures = [...(await plainObjects(connection, etcdConnection, etcd)), ...(await services(connection))];
+    const figures = [...(await plainObjects(connection, etcdConnection, etcd)), ...(await services(connection, etcd))];
     for (const each of [connection, etcdConnection]) each.close();
     return figures;
   } finally {
@@ -43,28 +44,42 @@ async function plainObjects(connection: Connection, onEtcd: Connection, etcd: Et
   }
   const [creates, puts] = [median(rates.creates), median(rates.puts)];
   const [inEtcd, quick] = [median(rates.inEtcd), median(rates.quick)];
-  const wantedOnEtcd = '0.7 times the quicker puts';
-  const wanted = "3 times etcd's puts";
+  const quicker = Math.max(puts, quick);
   return [
     { name: 'durable creates, one by one', value: oneByOne, unit: '/s' },
-    { name: 'plain puts into etcd, 64 in flight', value: puts, unit: '/s' },
-    { name: 'durable creates, 64 in flight', value: creates, unit: '/s', wanted, isMet: creates >= 3 * puts },
-    { name: '  for each put of etcd', value: creates / puts, unit: 'times' },
-    { name: 'plain puts over node:http2, 64 in flight', value: quick, unit: '/s' },
-    {
-      ...{ name: 'creates of a home on etcd, 64 in flight', value: inEtcd, unit: '/s', wanted: wantedOnEtcd },
-      isMet: inEtcd >= 0.7 * Math.max(puts, quick),
-    },
-    { name: '  for each such put', value: inEtcd / Math.max(puts, quick), unit: 'times' },
+    { name: 'plain puts into etcd by a library on grpc-js, 64 in flight', value: puts, unit: '/s' },
+    { name: 'plain puts into etcd over node:http2, 64 in flight', value: quick, unit: '/s' },
+    { name: 'durable creates, 64 in flight', value: creates, unit: '/s' },
+    forEachPut(creates / quicker, 1.3),
+    { name: 'creates of a home on etcd, 64 in flight', value: inEtcd, unit: '/s' },
+    forEachPut(inEtcd / quicker, 0.7),
   ];
 }
 
+function forEachPut(value: number, wanted: number): Figure {
+  const name = '  for each of the quicker puts';
+  return { name, value, unit: 'times', wanted: `at least ${wanted}`, isMet: value >= wanted };
+}
+
 /** The kind that costs most: an address is taken with it, and a controller makes its endpoints. */
-async function services(connection: Connection): Promise<Figure[]> {
+async function services(connection: Connection, etcd: Etcd): Promise<Figure[]> {
   const create = creator(connection, 'Service', 'many');
   await inFlight(width, warmCount, create);
   await untilEachHasSlices(connection);
-  const rate = await perSecond(width, 2 * roundMs, create);
-  await untilEachHasSlices(connection);
-  return [{ name: 'Services with cluster IP, 64 in flight', value: rate, unit: '/s' }];
+  const rates = { puts: [] as number[], taken: [] as number[], whole: [] as number[] };
+  for (let round = 0; round < serviceRounds; round += 1) {
+    rates.puts.push(await perSecond(width, roundMs, etcd.quickPut));
+    const startedAt = performance.now();
+    const rate = await perSecond(width, roundMs, create);
+    const count = (rate * (performance.now() - startedAt)) / 1000;
+    await untilEachHasSlices(connection);
+    rates.taken.push(rate);
+    rates.whole.push((count / (performance.now() - startedAt)) * 1000);
+  }
+  const [puts, taken] = [median(rates.puts), median(rates.taken)];
+  return [
+    { name: 'Services with cluster IP, 64 in flight', value: taken, unit: '/s' },
+    forEachPut(taken / puts, 0.8),
+    { name: '  until each has its EndpointSlice', value: median(rates.whole), unit: '/s' },
+  ];
 }
