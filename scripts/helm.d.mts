@@ -1,1 +1,6 @@
-export function findHelm(): { readonly path?: string; readonly why?: string };
+interface Found {
+  readonly path?: string;
+  readonly why?: string;
+}
+export function findHelm(): Found;
+export function findHelmOf(major: 3 | 4): Found;

@@ -33,13 +33,26 @@ function validateQuota({ spec }: ResourceQuota): FieldError[] {
       errors.push(invalid(`spec.hard[${name}]`, text, 'must be a whole number, such as 500 or 64Mi'));
     }
   }
-  if ((spec?.scopes?.length ?? 0) > 0 || spec?.scopeSelector !== undefined) {
-    errors.push(forbidden('spec.scopes', 'scopes are not supported by the embedded home'));
-  }
+  if (!isScoped(spec)) return errors;
+  // It would be taken for a limit of all of them, and is one of none.
+  const others = Object.keys(spec?.hard ?? {}).filter((name) => !isOfPods(name));
+  for (const name of others.slice(0, 20))
+    errors.push(forbidden(`spec.hard[${name}]`, 'a quota with scopes limits Pods, and nothing else'));
   return errors;
 }
 
+/** Scopes choose Pods by what they ask for. */
+export function isScoped(spec: ResourceQuota['spec']): boolean {
+  return (spec?.scopes?.length ?? 0) > 0 || (spec?.scopeSelector ?? null) !== null;
+}
+
+function isOfPods(name: string): boolean {
+  const resource = resourceNamed(name);
+  return resource === undefined || resource === 'pods';
+}
+
 function notEnforced({ spec }: ResourceQuota): string[] {
+  if (isScoped(spec)) return ['spec: the embedded home runs no Pods; it does not enforce quotas with scopes'];
   const names = Object.keys(spec?.hard ?? {}).filter((name) => resourceNamed(name) === undefined);
   return names.slice(0, 20).map((name) => `spec.hard[${name}]: the embedded home does not enforce this`);
 }

@@ -42,6 +42,25 @@ describe('quota', () => {
     expect((await send(`POST ${leases}`, { metadata: { name: 'b' } })).status).toBe(403);
   });
 
+  test('scopes -> stored, said not to be enforced, and no limit of what has none; of other kinds than Pods -> 422', async () => {
+    const { send, ok } = await createTestApi();
+    const scopeSelector = { matchExpressions: [{ scopeName: 'PriorityClass', operator: 'In', values: ['high'] }] };
+    const scoped = (hard: Record<string, string>) => ({ metadata: { name: 'q' }, spec: { hard, scopeSelector } });
+    const refused = await send(`POST ${quotas}`, scoped({ 'count/configmaps': '1', pods: '1' }));
+    expect([refused.status, refused.body.message]).toEqual([
+      422,
+      expect.stringContaining('limits Pods, and nothing else'),
+    ]);
+    const stored = await send(`POST ${quotas}`, scoped({ pods: '0' }));
+    expect([stored.status, String(stored.headers['warning'])]).toEqual([
+      201,
+      expect.stringContaining('does not enforce'),
+    ]);
+    const containers = [{ name: 'a', image: 'a' }];
+    await ok('POST /api/v1/namespaces/default/pods', { metadata: { name: 'a' }, spec: { containers } });
+    await ok(`DELETE ${quotas}/q`);
+  });
+
   test('2,000 creates at once -> exactly as many as fit, not those that all saw the last free place', async () => {
     const { send } = await withQuota({ 'count/configmaps': '50' });
     const replies = await Promise.all(

@@ -5,7 +5,7 @@ import { errorText } from '../../base/log.ts';
 import type { Timer } from '../../base/world.ts';
 import { parseWholeQuantity, type ResourceQuota, resourceQuotaType } from '../../kube/objects/resource-quota.ts';
 import type { Background } from '../background/follow.ts';
-import { resourceNamed } from '../kinds/resource-quota.ts';
+import { isScoped, resourceNamed } from '../kinds/resource-quota.ts';
 import { type Call, type Engine, systemUser } from '../model/call.ts';
 import { keyPrefixOf } from '../model/kind.ts';
 import { StatusError } from '../model/status.ts';
@@ -178,6 +178,7 @@ function formatUsed({ resource }: Limit, used: number): string {
 
 /** The enforced limits: numbers of objects, and bytes. */
 function limitsOf({ spec }: ResourceQuota): Limit[] {
+  if (isScoped(spec)) return [];
   return Object.entries(spec?.hard ?? {}).flatMap(([name, text]) => {
     const resource = resourceNamed(name);
     const hard = parseWholeQuantity(text);
