@@ -7,7 +7,7 @@ import { sleep, type World } from '../base/world.ts';
 import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
 import type { Client } from '../kube/client/client.ts';
 import { ForwardingSink } from '../kube/controller/forwarding-sink.ts';
-import { createReflector, type Reflector } from '../kube/controller/reflector.ts';
+import { Reflector } from '../kube/controller/reflector.ts';
 import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../kube/objects/endpoint-slice.ts';
 import { type Namespace, namespaceType } from '../kube/objects/namespace.ts';
 import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
@@ -152,7 +152,7 @@ export function attachCatalog(options: AttachOptions): Attachment {
         onSettled: () => onListed(source),
         onState: (each) => onState(source, each),
       });
-    const reflector: Reflector = createReflector<KubernetesObject>({
+    const reflector: Reflector = new Reflector<KubernetesObject>({
       ...options,
       log: options.log.with({ watch: source.type.plural }),
       type: source.type,
@@ -176,7 +176,7 @@ export function attachCatalog(options: AttachOptions): Attachment {
       keys: () => catalog.namespaces(),
     };
     reflectors.push(
-      createReflector<Namespace>({
+      new Reflector<Namespace>({
         ...options,
         log: options.log.with({ watch: namespaceType.plural }),
         type: namespaceType,

@@ -6,7 +6,7 @@ import type { World } from '../base/world.ts';
 import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
 import type { Client } from '../kube/client/client.ts';
 import { ForwardingSink } from '../kube/controller/forwarding-sink.ts';
-import { createReflector } from '../kube/controller/reflector.ts';
+import { Reflector } from '../kube/controller/reflector.ts';
 import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../kube/objects/endpoint-slice.ts';
 import { areUnreadable, followClaims } from './claims/follow-claims.ts';
 import type { ServedAddresses } from './claims/served-addresses.ts';
@@ -40,7 +40,7 @@ export function followImports({ facts, addresses, ...options }: FollowImportsOpt
     facts.compact();
     listed.resolve();
   };
-  const imports = createReflector<ServiceImport>({
+  const imports = new Reflector<ServiceImport>({
     ...options,
     log: options.log.with({ watch: serviceImportType.plural }),
     type: serviceImportType,
@@ -55,7 +55,7 @@ export function followImports({ facts, addresses, ...options }: FollowImportsOpt
     ),
     onState: () => {},
   });
-  const slices = createReflector<EndpointSlice>({
+  const slices = new Reflector<EndpointSlice>({
     ...options,
     log: options.log.with({ watch: endpointSliceType.plural }),
     type: endpointSliceType,

@@ -6,7 +6,7 @@ import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type ForwardedTo, ForwardingSink } from '../../kube/controller/forwarding-sink.ts';
-import { createReflector, type Reflector, type ReflectorStatus } from '../../kube/controller/reflector.ts';
+import { Reflector, type ReflectorStatus } from '../../kube/controller/reflector.ts';
 
 export interface FollowClaimsOptions {
   readonly client: Client;
@@ -29,7 +29,7 @@ export function followClaims(options: FollowClaimsOptions): Reflector {
     isSettled = true;
     onSettled();
   };
-  const reflector: Reflector = createReflector({
+  const reflector: Reflector = new Reflector({
     ...{ client, world, log },
     type: addressClaimType,
     sink: new ForwardingSink(to, () => {

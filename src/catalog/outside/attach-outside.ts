@@ -8,7 +8,7 @@ import { sleep, type World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isServed } from '../../kube/client/discovery.ts';
 import { ForwardingSink } from '../../kube/controller/forwarding-sink.ts';
-import { createReflector, type Reflector } from '../../kube/controller/reflector.ts';
+import { Reflector } from '../../kube/controller/reflector.ts';
 import { isForbidden, isNotFound } from '../../kube/objects/api-error.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 
@@ -69,7 +69,7 @@ export function attachOutside<T extends KubernetesObject>(options: AttachOutside
       finish();
     },
   );
-  const reflector: Reflector = createReflector({
+  const reflector: Reflector = new Reflector({
     ...{ client, world, log, namespace, sink },
     type,
     onState: () => names.setStale(reflector.status().staleSinceMs !== undefined),

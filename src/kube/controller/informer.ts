@@ -15,7 +15,7 @@ import type { Client, Selection } from '../client/client.ts';
 import type { AnyObject, KubernetesObject, ResourceType } from '../objects/object.ts';
 import { keyOf } from '../objects/object.ts';
 import { type IndexFunctions, InformerStore, type StoredEntry } from './informer-store.ts';
-import { createReflector, type ReflectorState } from './reflector.ts';
+import { Reflector, type ReflectorState } from './reflector.ts';
 
 /** `next` is absent when the object is gone, `previous` when it is new. */
 type InformerHandler<Kept> = (key: string, next: Kept | undefined, previous: Kept | undefined) => void;
@@ -185,7 +185,7 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
     syncWaiters.clear();
   }
 
-  const reflector = createReflector<T>({
+  const reflector = new Reflector<T>({
     ...options,
     log,
     sink: {

@@ -9,10 +9,10 @@ import { sleep, type Timer, type World } from '../../base/world.ts';
 import { getOrUndefined } from '../client/absent.ts';
 import type { Client, List, ListDecoder, Selection } from '../client/client.ts';
 import { isServed } from '../client/discovery.ts';
-import type { Renewal } from '../client/renewals.ts';
 import type { StatusLike, WatchEvent } from '../client/watch-stream.ts';
 import { ApiError, isAhead, isForbidden, isGone, isNotFound } from '../objects/api-error.ts';
 import type { KubernetesObject, ResourceType } from '../objects/object.ts';
+import { KnownHistory, OtherHistory } from './known-history.ts';
 
 export type ReflectorState =
   | { readonly kind: 'stopped' }
@@ -52,19 +52,6 @@ export interface ReflectorOptions<T> extends Selection {
   readonly onState: () => void;
 }
 
-interface Sight {
-  readonly object: KubernetesObject;
-  readonly isGone: boolean;
-}
-
-export interface Reflector {
-  start(): void;
-  stop(): void;
-  /** The home may have been put back to an older copy: list everything anew. */
-  relist(): void;
-  status(): ReflectorStatus;
-}
-
 const defaultPageSize = 500;
 // A member that starts while its broker is away must be back before its lease of 30 s runs out.
 const backoffOptions = { firstMs: 1600, delayMsMax: 15_000 };
@@ -88,95 +75,127 @@ const expiredListsMax = 2;
 const pageMs = { first: 10_000, max: 60_000 };
 /** How long a home may take to begin a watch with the event it was asked from. */
 const proofMs = 10_000;
-/** A home that is restored from a snapshot goes on this far above all revisions before, and does not come so far otherwise. */
-const restoreLeap = 100_000_000;
 
-export function createReflector<T extends KubernetesObject>(options: ReflectorOptions<T>): Reflector {
-  const { client, world, log, type, sink } = options;
-  const selection = {
-    namespace: options.namespace,
-    labelSelector: options.labelSelector,
-    fieldSelector: options.fieldSelector,
-  };
-  const backoff = new Backoff(world.random, backoffOptions);
-  let state: ReflectorState = { kind: 'stopped' };
-  let running: AbortController | undefined;
-  let lastContactMs: number | undefined;
-  let staleSinceMs: number | undefined;
-  /** Set while there is a copy that a watch can carry on from. */
-  let revision: string | undefined;
-  let absentSinceMs: number | undefined;
-  let expiredLists = 0;
-  let pageMsMax = pageMs.first;
-  /** The last event; undefined if there was none since the list. */
-  let last: Sight | undefined;
-  /** Whether a list has just ended, or a watch at its time: nothing can have happened to the history since. */
-  let isUnbroken = false;
-  /** The revision of the last list. It shows nothing of what was deleted before, so the history must be the same up to here. */
-  let listedAt = 0;
-  /** Whether the next list may be of another history than the copy. */
-  let hasDoubts = false;
-  /** Where a watch begins with the event we saw last; undefined when that was in a list. */
-  let beforeLast: string | undefined;
-  /** The event that a watch must begin with, or it is of another history. */
-  let expected: Sight | undefined;
-  /** The newest of ours when the home last said something of this kind. */
-  let renewal: Renewal | undefined;
-  let endWatch: (() => void) | undefined;
+export class Reflector<T extends KubernetesObject = KubernetesObject> {
+  readonly #options: ReflectorOptions<T>;
+  readonly #selection: Selection;
+  readonly #backoff: Backoff;
+  readonly #history = new KnownHistory();
+  #state: ReflectorState = { kind: 'stopped' };
+  #running: AbortController | undefined;
+  #lastContactMs: number | undefined;
+  #staleSinceMs: number | undefined;
+  #absentSinceMs: number | undefined;
+  #expiredLists = 0;
+  #pageMsMax = pageMs.first;
+  #endWatch: (() => void) | undefined;
   /** Whether the home has sent a bookmark since the last watch that fell silent. */
-  let hasBookmarks = false;
+  #hasBookmarks = false;
 
-  function enter(next: ReflectorState): void {
-    const isNews = next.kind !== state.kind;
-    state = next;
-    if (isNews) options.onState();
+  constructor(options: ReflectorOptions<T>) {
+    const { namespace, labelSelector, fieldSelector } = options;
+    this.#options = options;
+    this.#selection = { namespace, labelSelector, fieldSelector };
+    this.#backoff = new Backoff(options.world.random, backoffOptions);
   }
 
-  function contact(): void {
-    lastContactMs = world.clock.monotonicMs();
+  start(): void {
+    if (this.#running !== undefined) return;
+    this.#running = new AbortController();
+    void this.#run(this.#running.signal);
   }
 
-  async function list(signal: AbortSignal): Promise<void> {
-    if (state.kind === 'stopped') enter({ kind: 'listing' });
-    const isDoubted = hasDoubts;
-    const startedMs = world.clock.monotonicMs();
-    sink.listBegins(isDoubted ? 'other' : 'same');
-    hasDoubts = false;
+  stop(): void {
+    this.#running?.abort(new Error('informer stopped'));
+    this.#running = undefined;
+    this.#enter({ kind: 'stopped' });
+  }
+
+  /** The home may have been put back to an older copy: list everything anew. */
+  relist(): void {
+    this.#history.doubt();
+    this.#endWatch?.();
+  }
+
+  status(): ReflectorStatus {
+    return {
+      state: this.#state,
+      lastContactMs: this.#lastContactMs,
+      staleSinceMs: this.#staleSinceMs,
+      revision: this.#history.revision,
+    };
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const next = await this.#step(signal);
+      if (signal.aborted) return;
+      if (next === 'wait') await sleep(this.#options.world.timers, this.#backoff.nextMs(), signal).catch(() => {});
+    }
+  }
+
+  /** One list or one watch, and what its end means for the next. */
+  async #step(signal: AbortSignal): Promise<'go on' | 'wait'> {
+    const history = this.#history;
     try {
-      await takeList(signal);
+      if (history.revision === undefined) {
+        await this.#list(signal);
+        return 'go on';
+      }
+      const from = history.watchBegins() ?? history.resumption(await this.#renewedUntil(signal));
+      // Told to list anew meanwhile.
+      if (history.revision === undefined) return 'go on';
+      return (await this.#watch(from, signal)) ? 'go on' : 'wait';
     } catch (error) {
-      const waitedMs = world.clock.monotonicMs() - Math.max(startedMs, lastContactMs ?? 0);
-      if (waitedMs >= pageMsMax) pageMsMax = Math.min(2 * pageMsMax, pageMs.max);
-      // The copy is still as it was: the next list is as doubtful.
-      hasDoubts ||= isDoubted;
+      history.stepFailed(isRefusal(error));
+      if (error instanceof EndedWatch) return 'go on';
+      if (error instanceof OtherHistory) {
+        this.#options.log.info('listing again', { reason: error.message, revision: history.revision });
+        history.doubt();
+        return 'go on';
+      }
+      if (!signal.aborted) await this.#failed(error, signal);
+      return isUnwatchable(error) && this.#isFirstFailure() ? 'go on' : 'wait';
+    }
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const { world, sink } = this.#options;
+    if (this.#state.kind === 'stopped') this.#enter({ kind: 'listing' });
+    const startedMs = world.clock.monotonicMs();
+    const isDoubted = this.#history.listBegins();
+    sink.listBegins(isDoubted ? 'other' : 'same');
+    try {
+      await this.#takeList(signal);
+    } catch (error) {
+      const waitedMs = world.clock.monotonicMs() - Math.max(startedMs, this.#lastContactMs ?? 0);
+      if (waitedMs >= this.#pageMsMax) this.#pageMsMax = Math.min(2 * this.#pageMsMax, pageMs.max);
+      this.#history.listFailed(isDoubted);
       throw error;
     }
   }
 
-  async function takeList(signal: AbortSignal): Promise<void> {
-    last = undefined;
-    const limit = expiredLists < expiredListsMax ? (options.pageSize ?? defaultPageSize) : 0;
-    const listing = { signal, timeoutMs: pageMsMax, decode: options.decodeList };
+  async #takeList(signal: AbortSignal): Promise<void> {
+    const { client, type, sink, pageSize, decodeList } = this.#options;
+    this.#history.pagesBegin();
+    const limit = this.#expiredLists < expiredListsMax ? (pageSize ?? defaultPageSize) : 0;
+    const listing = { signal, timeoutMs: this.#pageMsMax, decode: decodeList };
     let newest = '';
-    for await (const page of client.listPaged<T>(type, { ...selection, ...listing, limit })) {
+    for await (const page of client.listPaged<T>(type, { ...this.#selection, ...listing, limit })) {
       signal.throwIfAborted();
-      contact();
-      takePage(page);
+      this.#contact();
+      this.#takePage(page);
       newest = page.metadata.resourceVersion;
     }
-    sink.listEnds(listedAt > 0 && Number(newest) - listedAt >= restoreLeap ? 'restored' : 'continued');
-    // Doubts raised meanwhile concern the earlier list.
-    revision = hasDoubts ? undefined : newest;
-    listedAt = Number(newest);
-    beforeLast = undefined;
-    isUnbroken = true;
-    renewal = client.renewals.newest();
-    expiredLists = 0;
-    pageMsMax = pageMs.first;
-    absentSinceMs = undefined;
+    sink.listEnds(this.#history.isRestored(newest) ? 'restored' : 'continued');
+    this.#history.listEnds(newest, client.renewals.newest());
+    this.#expiredLists = 0;
+    this.#pageMsMax = pageMs.first;
+    this.#absentSinceMs = undefined;
   }
 
-  function takePage({ items, each }: List<T>): void {
+  #takePage({ items, each }: List<T>): void {
+    const { sink } = this.#options;
     if (each !== undefined) {
       each((item) => sink.upsert(item));
       return;
@@ -185,29 +204,31 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   }
 
   /** Resolves when the home ended the watch in good order, to whether it was worth opening. */
-  async function watch(from: string, signal: AbortSignal): Promise<boolean> {
-    const timeoutMs = watchMs.min + world.random.float() * (watchMs.max - watchMs.min);
-    const startedMs = world.clock.monotonicMs();
-    const before = revision!;
+  async #watch(from: string, signal: AbortSignal): Promise<boolean> {
+    const { clock, timers, random } = this.#options.world;
+    const timeoutMs = watchMs.min + random.float() * (watchMs.max - watchMs.min);
+    const startedMs = clock.monotonicMs();
+    const before = this.#history.revision!;
     const controller = new AbortController();
-    endWatch = () => controller.abort(new EndedWatch());
-    const proof = world.timers.after(proofMs, () => expected && controller.abort(new OtherHistory()));
-    const guard = world.timers.after(timeoutMs + watchGraceMs, () => controller.abort(new Error('watch overdue')));
-    const listening = listenForSilence(() => controller.abort(new EndedWatch()));
+    const end = () => controller.abort(new EndedWatch());
+    this.#endWatch = end;
+    const proof = timers.after(proofMs, () => this.#history.isUnproven && controller.abort(new OtherHistory()));
+    const guard = timers.after(timeoutMs + watchGraceMs, () => controller.abort(new Error('watch overdue')));
+    const listening = this.#listenForSilence(end);
     const stopWatch = () => controller.abort(signal.reason);
     signal.addEventListener('abort', stopWatch, { once: true });
-    const wasWorthIt = () => revision !== before || world.clock.monotonicMs() - startedMs >= healthyWatchMs;
+    const wasWorthIt = () => this.#history.revision !== before || clock.monotonicMs() - startedMs >= healthyWatchMs;
     try {
-      await follow(from, timeoutMs, controller.signal);
-      const lateMs = world.clock.monotonicMs() - startedMs - timeoutMs;
-      isUnbroken = lateMs >= -earlyMsMax && lateMs <= lateMsMax;
+      await this.#follow(from, timeoutMs, controller.signal);
+      const lateMs = clock.monotonicMs() - startedMs - timeoutMs;
+      this.#history.watchEnds(lateMs >= -earlyMsMax && lateMs <= lateMsMax);
       return wasWorthIt();
     } catch (error) {
       // A transport may have words of its own for a request that we ended.
       throw controller.signal.aborted && !signal.aborted ? controller.signal.reason : error;
     } finally {
-      if (wasWorthIt()) backoff.reset();
-      endWatch = undefined;
+      if (wasWorthIt()) this.#backoff.reset();
+      this.#endWatch = undefined;
       proof.cancel();
       guard.cancel();
       listening.cancel();
@@ -217,200 +238,122 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   }
 
   /** A home that has nothing to tell sends no bookmarks either, so silence proves nothing: it is a reason to ask. */
-  function listenForSilence(onSilence: () => void): Pick<Timer, 'cancel'> {
-    const startedMs = world.clock.monotonicMs();
+  #listenForSilence(onSilence: () => void): Pick<Timer, 'cancel'> {
+    const { clock, timers } = this.#options.world;
+    const startedMs = clock.monotonicMs();
     const look = () => {
-      const quietMs = world.clock.monotonicMs() - Math.max(startedMs, lastContactMs ?? 0);
-      const isSilent = hasBookmarks && quietMs >= silenceMsMax;
+      const quietMs = clock.monotonicMs() - Math.max(startedMs, this.#lastContactMs ?? 0);
+      const isSilent = this.#hasBookmarks && quietMs >= silenceMsMax;
       // Never less than a moment: a clock that has not quite come as far as its timers would have us look for ever.
-      const leftMs = hasBookmarks ? Math.max(1, silenceMsMax - quietMs) : silenceMsMax;
-      if (!isSilent) timer = world.timers.after(leftMs, look);
+      const leftMs = this.#hasBookmarks ? Math.max(1, silenceMsMax - quietMs) : silenceMsMax;
+      if (!isSilent) timer = timers.after(leftMs, look);
       else {
-        hasBookmarks = false;
+        this.#hasBookmarks = false;
         onSilence();
       }
     };
-    let timer = world.timers.after(silenceMsMax, look);
+    let timer = timers.after(silenceMsMax, look);
     return { cancel: () => timer.cancel() };
   }
 
-  async function follow(from: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
-    const events = await client.watch<T>(type, { ...selection, resourceVersion: from, timeoutMs, signal });
+  async #follow(from: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    const { client, type } = this.#options;
+    const events = await client.watch<T>(type, { ...this.#selection, resourceVersion: from, timeoutMs, signal });
     signal.throwIfAborted();
-    contact();
-    isUnbroken = false;
-    staleSinceMs = undefined;
-    enter({ kind: 'watching' });
+    this.#contact();
+    this.#history.watchIsAnswered();
+    this.#staleSinceMs = undefined;
+    this.#enter({ kind: 'watching' });
     for await (const event of events) {
       signal.throwIfAborted();
-      contact();
-      take(event);
+      this.#contact();
+      this.#take(event);
     }
   }
 
-  function take(event: WatchEvent<T>): void {
+  #take(event: WatchEvent<T>): void {
+    const { type, sink, client } = this.#options;
     if (event.type === 'ERROR') throw errorOfEvent(type, event.object);
-    if (expected !== undefined) return takeFirst(event);
-    if (event.type === 'BOOKMARK') hasBookmarks = true;
-    else {
-      const isGone = event.type === 'DELETED';
-      if (isGone) sink.remove(event.object);
-      else sink.upsert(event.object);
-      last = { object: event.object, isGone };
-      if (event.object.metadata.resourceVersion !== revision) beforeLast = revision;
-    }
-    revision = event.object.metadata.resourceVersion ?? revision;
-    renewal = client.renewals.newest();
-  }
-
-  /** An event that we have seen before proves the history, and is not passed on again. */
-  function takeFirst(event: WatchEvent<T>): void {
-    const isGone = event.type === 'DELETED';
-    if (event.type === 'ERROR' || event.type === 'BOOKMARK') throw new OtherHistory();
-    if (isGone !== expected!.isGone || !isSameJson(event.object, expected!.object)) throw new OtherHistory();
-    expected = undefined;
-    hasDoubts = false;
-  }
-
-  /** One list or one watch, and what its end means for the next. */
-  async function step(signal: AbortSignal): Promise<'go on' | 'wait'> {
-    try {
-      if (revision === undefined) {
-        await list(signal);
-        return 'go on';
-      }
-      expected = undefined;
-      const from = isUnbroken ? revision : await resumption(signal);
-      // Told to list anew meanwhile.
-      if (revision === undefined) return 'go on';
-      return (await watch(from, signal)) ? 'go on' : 'wait';
-    } catch (error) {
-      // A home that refuses a watch is there. It may be overloaded: a list each time would make that worse.
-      isUnbroken &&= isRefusal(error);
-      if (error instanceof EndedWatch) return 'go on';
-      if (error instanceof OtherHistory) {
-        log.info('listing again', { reason: error.message, revision });
-        doubt();
-        return 'go on';
-      }
-      if (!signal.aborted) await failed(error, signal);
-      return isUnwatchable(error) && isFirstFailure() ? 'go on' : 'wait';
-    }
-  }
-
-  /**
-   * Where to watch from after a break, in which the home may have been put back to a copy and have written past our
-   * revision. Not from there: from the newest thing that shows the history to be the same. Between the two ours has
-   * nothing, another may have something.
-   */
-  async function resumption(signal: AbortSignal): Promise<string> {
-    const proven = await renewedUntil(signal);
-    if (proven >= Math.max(revisionOf(last?.object), listedAt)) return String(Math.min(proven, Number(revision)));
-    if (beforeLast === undefined) throw new OtherHistory('nothing shows that the home was not put back');
-    hasDoubts = true;
-    expected = last;
-    return beforeLast;
+    if (this.#history.isUnproven) return this.#history.prove(event);
+    if (event.type === 'BOOKMARK') this.#hasBookmarks = true;
+    else if (event.type === 'DELETED') sink.remove(event.object);
+    else sink.upsert(event.object);
+    this.#history.take(event, client.renewals.newest());
   }
 
   /** Up to where a renewal of ours shows the history to be the same; -1 if none does. */
-  async function renewedUntil(signal: AbortSignal): Promise<number> {
+  async #renewedUntil(signal: AbortSignal): Promise<number> {
+    const { client } = this.#options;
+    const { renewal } = this.#history;
     const before = renewal && client.renewals.successor(renewal);
     if (renewal === undefined || before === undefined) return -1;
-    const found = await getOrUndefined(client, renewal.type, renewal.object.metadata, { signal }).catch(
-      unlessForbidden,
-    );
+    const { type, object } = renewal;
+    const found = await getOrUndefined(client, type, object.metadata, { signal }).catch(unlessForbidden);
     const after = client.renewals.successor(renewal);
     if (found === undefined || after === undefined) return -1;
     // Later ones only show that the home still had this one.
     const isOurs = isSameJson(found, before.object) || isSameJson(found, after.object);
-    return isOurs ? revisionOf(renewal.object) : -1;
+    return isOurs ? Number(object.metadata.resourceVersion ?? 0) : -1;
   }
 
-  function doubt(): void {
-    revision = undefined;
-    hasDoubts = true;
-  }
-
-  function isFirstFailure(): boolean {
-    if (backoff.failures > 0) return false;
-    backoff.nextMs();
-    return true;
-  }
-
-  async function failed(error: unknown, signal: AbortSignal): Promise<void> {
-    if (!isNotFound(error)) absentSinceMs = undefined;
+  async #failed(error: unknown, signal: AbortSignal): Promise<void> {
+    const { log, world } = this.#options;
+    const history = this.#history;
+    if (!isNotFound(error)) this.#absentSinceMs = undefined;
     if (isUnwatchable(error)) {
-      log.info('revision cannot be watched from, listing again', { revision, error: errorText(error) });
-      if (revision === undefined) expiredLists += 1;
-      if (isAhead(error)) doubt();
-      revision = undefined;
+      log.info('revision cannot be watched from, listing again', {
+        revision: history.revision,
+        error: errorText(error),
+      });
+      if (history.revision === undefined) this.#expiredLists += 1;
+      if (isAhead(error)) history.doubt();
+      else history.forget();
       return;
     }
-    staleSinceMs ??= lastContactMs ?? world.clock.monotonicMs();
+    this.#staleSinceMs ??= this.#lastContactMs ?? world.clock.monotonicMs();
     if (isNotFound(error)) {
-      revision = undefined;
-      if (await confirmAbsence(signal)) return;
+      history.forget();
+      if (await this.#confirmAbsence(signal)) return;
     }
-    if (state.kind !== 'failing')
+    if (this.#state.kind !== 'failing')
       log.warn('the home does not answer, keeping the last known state', { error: errorText(error) });
-    enter({ kind: 'failing', error: errorText(error), code: error instanceof ApiError ? error.code : undefined });
+    this.#enter({ kind: 'failing', error: errorText(error), code: error instanceof ApiError ? error.code : undefined });
   }
 
   /** Whether discovery has now said twice, far enough apart, that the kind is gone. */
-  async function confirmAbsence(signal: AbortSignal): Promise<boolean> {
+  async #confirmAbsence(signal: AbortSignal): Promise<boolean> {
+    const { client, type, log, world, sink } = this.#options;
     const served = await isServed(client, type, signal).catch(() => undefined);
     if (served !== false) {
-      absentSinceMs = undefined;
+      this.#absentSinceMs = undefined;
       return false;
     }
-    contact();
+    this.#contact();
     const nowMs = world.clock.monotonicMs();
-    absentSinceMs ??= nowMs;
-    if (nowMs - absentSinceMs < absenceConfirmMs) return false;
-    if (state.kind !== 'unserved') log.info('kind is not served here, taking it for empty');
-    staleSinceMs = undefined;
+    this.#absentSinceMs ??= nowMs;
+    if (nowMs - this.#absentSinceMs < absenceConfirmMs) return false;
+    if (this.#state.kind !== 'unserved') log.info('kind is not served here, taking it for empty');
+    this.#staleSinceMs = undefined;
     sink.listBegins('same');
     sink.listEnds('continued');
-    enter({ kind: 'unserved' });
+    this.#enter({ kind: 'unserved' });
     return true;
   }
 
-  async function run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const next = await step(signal);
-      if (signal.aborted) return;
-      if (next === 'wait') await sleep(world.timers, backoff.nextMs(), signal).catch(() => {});
-    }
+  #isFirstFailure(): boolean {
+    if (this.#backoff.failures > 0) return false;
+    this.#backoff.nextMs();
+    return true;
   }
 
-  return {
-    start: () => {
-      if (running !== undefined) return;
-      running = new AbortController();
-      void run(running.signal);
-    },
-    stop: () => {
-      running?.abort(new Error('informer stopped'));
-      running = undefined;
-      enter({ kind: 'stopped' });
-    },
-    relist: () => {
-      doubt();
-      endWatch?.();
-    },
-    status: () => ({ state, lastContactMs, staleSinceMs, revision }),
-  };
-}
+  #enter(next: ReflectorState): void {
+    const isNews = next.kind !== this.#state.kind;
+    this.#state = next;
+    if (isNews) this.#options.onState();
+  }
 
-/** 0 for nothing. */
-function revisionOf(object: KubernetesObject | undefined): number {
-  return Number(object?.metadata.resourceVersion ?? 0);
-}
-
-/** The home was put back to an older copy and has written since, or may have been. */
-class OtherHistory extends Error {
-  constructor(message = 'the home no longer has the last revision') {
-    super(message);
+  #contact(): void {
+    this.#lastContactMs = this.#options.world.clock.monotonicMs();
   }
 }
 

@@ -11,7 +11,7 @@ import type { Timer, World } from '../../base/world.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { apply } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { createReflector, type Reflector } from '../../kube/controller/reflector.ts';
+import { Reflector } from '../../kube/controller/reflector.ts';
 import { type ApiError, isForbidden, isNotFound } from '../../kube/objects/api-error.ts';
 import {
   type PeerService,
@@ -137,7 +137,7 @@ export class PeerServiceStore {
   #follow(): void {
     if (this.#isStopped) return;
     const { client, world, log, namespace } = this.#options;
-    this.#reflector = createReflector<PeerService>({
+    this.#reflector = new Reflector<PeerService>({
       ...{ client, world, log, namespace },
       type: peerServiceType,
       labelSelector: this.#selector(),

@@ -12,7 +12,7 @@ import { accessOf } from '../../clusterset/rules/exports/export-access.ts';
 import { tuplesOf } from '../../clusterset/rules/exports/tuples.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { ForwardingSink } from '../../kube/controller/forwarding-sink.ts';
-import { createReflector } from '../../kube/controller/reflector.ts';
+import { Reflector } from '../../kube/controller/reflector.ts';
 import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import type { AccessReport, Refusal } from '../../kube/objects/reports/access-report.ts';
@@ -187,7 +187,7 @@ export class AccessGuard {
       });
     };
     const common = { client, world, log, onState: () => {} };
-    const exports = createReflector<ServiceExport>({
+    const exports = new Reflector<ServiceExport>({
       ...{ ...common, type: serviceExportType },
       sink: new ForwardingSink(
         {
@@ -198,7 +198,7 @@ export class AccessGuard {
         () => listed('exports'),
       ),
     });
-    const slices = createReflector<EndpointSlice>({
+    const slices = new Reflector<EndpointSlice>({
       ...{ ...common, type: endpointSliceType, labelSelector: serviceNameLabel },
       sink: new ForwardingSink(
         {
