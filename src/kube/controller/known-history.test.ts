@@ -5,7 +5,7 @@ import { KnownHistory, OtherHistory } from './known-history.ts';
 
 const at = (revision: number, spin = 0) => ({
   type: 'MODIFIED' as const,
-  object: { metadata: { name: 'a', resourceVersion: String(revision) }, spin },
+  object: { apiVersion: 'v1', kind: 'Top', metadata: { name: 'a', resourceVersion: String(revision) }, spin },
 });
 
 type Step = (history: KnownHistory) => void;

@@ -62,97 +62,152 @@ interface Observation {
 }
 
 export function standForLeader(options: LeaderOptions): Candidate {
-  const { client, world, identity } = options;
-  const log = options.log.with({ lease: `${options.namespace}/${options.name}`, identity });
-  const times = options.times ?? defaultTimes;
-  const stopping = new AbortController();
-  let observed: Observation | undefined;
-  /** Since when the Lease is not there, as far as we saw. */
-  let absentSinceMs: number | undefined;
-  /** Set while we lead: the moment until which no other can. */
-  let leadsUntilMs: number | undefined;
-  /** The Lease as we wrote it last, while nothing says that it is another. */
-  let held: Lease | undefined;
-  let isHeldByOther = false;
+  const standing = new Standing(options);
+  const running = standing.run();
+  return {
+    isLeader: () => standing.isLeader(),
+    problem: () => standing.problem,
+    isHeldByOther: () => standing.isHeldByOther,
+    stop: async () => {
+      standing.stop();
+      await running;
+    },
+  };
+}
+
+class Standing {
+  isHeldByOther = false;
   /** Error of the last attempt. */
-  let problem = '';
+  problem = '';
+  readonly #options: LeaderOptions;
+  readonly #log: Log;
+  readonly #times: LeaderTimes;
+  readonly #ref: { readonly namespace: string; readonly name: string };
+  readonly #request: RequestOptions;
+  readonly #stopping = new AbortController();
+  #observed: Observation | undefined;
+  /** Since when the Lease is not there, as far as we saw. */
+  #absentSinceMs: number | undefined;
+  /** Set while we lead: the moment until which no other can. */
+  #leadsUntilMs: number | undefined;
+  /** The Lease as we wrote it last, while nothing says that it is another. */
+  #held: Lease | undefined;
   /** Counts our terms. */
-  let term = 0;
-  const ref = { namespace: options.namespace, name: options.name };
-  const requestTimeoutMs = times.renewDeadlineMs / 2;
+  #term = 0;
 
-  const nowMs = () => world.clock.monotonicMs();
-  const isLeader = () => leadsUntilMs !== undefined && nowMs() < leadsUntilMs;
+  constructor(options: LeaderOptions) {
+    const { namespace, name, identity } = options;
+    this.#options = options;
+    this.#log = options.log.with({ lease: `${namespace}/${name}`, identity });
+    this.#times = options.times ?? defaultTimes;
+    this.#ref = { namespace, name };
+    this.#request = { timeoutMs: this.#times.renewDeadlineMs / 2 };
+  }
 
-  function observe(lease: Lease): void {
-    const resourceVersion = lease.metadata.resourceVersion ?? '';
-    if (observed?.resourceVersion !== resourceVersion) observed = { resourceVersion, atMs: nowMs() };
-    absentSinceMs = undefined;
+  isLeader(): boolean {
+    return this.#leadsUntilMs !== undefined && this.#nowMs() < this.#leadsUntilMs;
+  }
+
+  stop(): void {
+    this.#stopping.abort(new Error('candidate stopped'));
+  }
+
+  async run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const isWon = await this.#tryOnce();
+      // Told to stop while the request was under way: nobody would end that term.
+      if (isWon) await (signal.aborted ? this.#release() : this.#lead());
+      if (signal.aborted) return;
+      const jitter = 1 + this.#options.world.random.float() / 5;
+      await this.#sleep(this.#times.retryMs * jitter, signal);
+    }
+  }
+
+  async #tryOnce(): Promise<boolean> {
+    try {
+      const isHeld = await this.#attempt();
+      this.problem = '';
+      return isHeld;
+    } catch (error) {
+      // A conflict shows that another was first; any other error, that we could not ask.
+      this.problem = isConflict(error) || isThere(error) ? '' : errorText(error);
+      this.#log.debug('lease was not written', { error: errorText(error) });
+      return false;
+    }
   }
 
   /** One try to get or to keep the Lease. Whether we hold it now. */
-  async function attempt(): Promise<boolean> {
-    const sentMs = nowMs();
-    const attemptTerm = term;
-    const current = held ?? (await getOrUndefined<Lease>(client, leaseType, ref, { timeoutMs: requestTimeoutMs }));
-    if (current !== undefined) observe(current);
-    isHeldByOther = !['', identity].includes(current?.spec?.holderIdentity ?? '');
-    if (current === undefined ? isDeleted() : !mayTake(current)) {
-      leadsUntilMs = undefined;
-      if (current === undefined) await restore();
+  async #attempt(): Promise<boolean> {
+    const sentMs = this.#nowMs();
+    const term = this.#term;
+    const current =
+      this.#held ?? (await getOrUndefined<Lease>(this.#options.client, leaseType, this.#ref, this.#request));
+    if (current !== undefined) this.#observe(current);
+    this.isHeldByOther = !['', this.#options.identity].includes(current?.spec?.holderIdentity ?? '');
+    if (current === undefined ? this.#isDeleted() : !this.#mayTake(current)) {
+      this.#leadsUntilMs = undefined;
+      if (current === undefined) await this.#restore();
       return false;
     }
-    held = undefined;
-    const written = await write(current);
-    observe(written);
+    this.#held = undefined;
+    const written = await this.#write(current);
+    this.#observe(written);
     // An answer that comes after the term it belongs to has ended must not make us leader again.
-    if (attemptTerm !== term) return false;
-    held = written;
-    isHeldByOther = false;
-    leadsUntilMs = sentMs + times.renewDeadlineMs;
+    if (term !== this.#term) return false;
+    this.#held = written;
+    this.isHeldByOther = false;
+    this.#leadsUntilMs = sentMs + this.#times.renewDeadlineMs;
     return true;
   }
 
-  function write(current: Lease | undefined): Promise<Lease> {
-    const wanted = wantedLease(current);
-    if (current === undefined) return create(wanted);
-    return client.update(leaseType, wanted, { timeoutMs: requestTimeoutMs });
+  #observe(lease: Lease): void {
+    const resourceVersion = lease.metadata.resourceVersion ?? '';
+    if (this.#observed?.resourceVersion !== resourceVersion) this.#observed = { resourceVersion, atMs: this.#nowMs() };
+    this.#absentSinceMs = undefined;
   }
 
-  function create(lease: Lease): Promise<Lease> {
-    const limit = { timeoutMs: requestTimeoutMs };
-    return options.create?.(lease, limit) ?? client.create(leaseType, lease, limit);
+  #mayTake(lease: Lease): boolean {
+    const holder = lease.spec?.holderIdentity ?? '';
+    if (holder === '' || holder === this.#options.identity) return true;
+    const promisedMs = (lease.spec?.leaseDurationSeconds ?? 0) * 1000;
+    return this.#nowMs() - this.#observed!.atMs >= Math.max(promisedMs, this.#times.leaseMs);
   }
 
   /** A Lease that was there may have a holder that has not noticed that it is gone. */
-  function isDeleted(): boolean {
-    return observed !== undefined && !isLeader();
+  #isDeleted(): boolean {
+    return this.#observed !== undefined && !this.isLeader();
   }
 
-  async function restore(): Promise<void> {
-    absentSinceMs ??= nowMs();
-    if (nowMs() - absentSinceMs < patienceRetries * times.retryMs) return;
-    const { spec, ...lease } = wantedLease(undefined);
-    observe(await create({ ...lease, spec: { ...spec, holderIdentity: nobody } }));
+  async #restore(): Promise<void> {
+    this.#absentSinceMs ??= this.#nowMs();
+    if (this.#nowMs() - this.#absentSinceMs < patienceRetries * this.#times.retryMs) return;
+    const { spec, ...lease } = this.#wantedLease(undefined);
+    this.#observe(await this.#create({ ...lease, spec: { ...spec, holderIdentity: nobody } }));
   }
 
-  function mayTake(lease: Lease): boolean {
-    const holder = lease.spec?.holderIdentity ?? '';
-    if (holder === '' || holder === identity) return true;
-    const promisedMs = (lease.spec?.leaseDurationSeconds ?? 0) * 1000;
-    return nowMs() - observed!.atMs >= Math.max(promisedMs, times.leaseMs);
+  #write(current: Lease | undefined): Promise<Lease> {
+    const wanted = this.#wantedLease(current);
+    if (current === undefined) return this.#create(wanted);
+    return this.#options.client.update(leaseType, wanted, this.#request);
   }
 
-  function wantedLease(current: Lease | undefined): Lease {
+  #create(lease: Lease): Promise<Lease> {
+    const { client, create } = this.#options;
+    return create?.(lease, this.#request) ?? client.create(leaseType, lease, this.#request);
+  }
+
+  #wantedLease(current: Lease | undefined): Lease {
+    const { world, identity } = this.#options;
     const now = formatMicroTime(world.clock.wallMs());
     const isRenewal = current?.spec?.holderIdentity === identity;
     return {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
-      metadata: current?.metadata ?? ref,
+      metadata: current?.metadata ?? this.#ref,
       spec: {
         holderIdentity: identity,
-        leaseDurationSeconds: Math.ceil(times.leaseMs / 1000),
+        leaseDurationSeconds: Math.ceil(this.#times.leaseMs / 1000),
         acquireTime: isRenewal ? current?.spec?.acquireTime : now,
         renewTime: now,
         leaseTransitions: (current?.spec?.leaseTransitions ?? 0) + (isRenewal || current === undefined ? 0 : 1),
@@ -160,92 +215,73 @@ export function standForLeader(options: LeaderOptions): Candidate {
     };
   }
 
-  async function tryOnce(): Promise<boolean> {
-    try {
-      const isHeld = await attempt();
-      problem = '';
-      return isHeld;
-    } catch (error) {
-      // A conflict shows that another was first; any other error, that we could not ask.
-      problem = isConflict(error) || isThere(error) ? '' : errorText(error);
-      log.debug('lease was not written', { error: errorText(error) });
-      return false;
-    }
+  async #lead(): Promise<void> {
+    this.#log.info('leading');
+    const ending = new AbortController();
+    const onStop = () => ending.abort(new Error('told to stop'));
+    this.#stopping.signal.addEventListener('abort', onStop, { once: true });
+    const work = this.#options
+      .whileLeading(ending.signal)
+      .catch((error) => this.#log.error('leader work failed', { error }));
+    await Promise.race([this.#renew(ending.signal), work]);
+    this.#stopping.signal.removeEventListener('abort', onStop);
+    ending.abort(new Error('not leading any more'));
+    if (!this.isLeader()) this.#log.warn('leadership lost');
+    await this.#keepWhile(work);
+    await this.#release();
+    this.#leadsUntilMs = undefined;
+    this.#held = undefined;
+    this.#term += 1;
   }
 
   /** Renews until it has failed for too long, or we stop. */
-  async function renew(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && isLeader()) {
-      const restMs = leadsUntilMs! - nowMs();
-      await sleep(world.timers, Math.min(times.retryMs, restMs), signal).catch(() => {});
-      if (signal.aborted || !isLeader()) return;
-      await Promise.race([tryOnce(), sleep(world.timers, leadsUntilMs! - nowMs(), signal).catch(() => {})]);
+  async #renew(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && this.isLeader()) {
+      await this.#sleep(Math.min(this.#times.retryMs, this.#restMs()), signal);
+      if (signal.aborted || !this.isLeader()) return;
+      await Promise.race([this.#tryOnce(), this.#sleep(this.#restMs(), signal)]);
     }
-  }
-
-  async function lead(): Promise<void> {
-    log.info('leading');
-    const ending = new AbortController();
-    const onStop = () => ending.abort(new Error('told to stop'));
-    stopping.signal.addEventListener('abort', onStop, { once: true });
-    const work = options.whileLeading(ending.signal).catch((error) => log.error('leader work failed', { error }));
-    await Promise.race([renew(ending.signal), work]);
-    stopping.signal.removeEventListener('abort', onStop);
-    ending.abort(new Error('not leading any more'));
-    if (!isLeader()) log.warn('leadership lost');
-    await keepWhile(work);
-    await release();
-    leadsUntilMs = undefined;
-    held = undefined;
-    term += 1;
   }
 
   /** Work that ends in good order may take its time: the Lease stays ours until it has. */
-  async function keepWhile(work: Promise<void>): Promise<void> {
+  async #keepWhile(work: Promise<void>): Promise<void> {
     const done = new AbortController();
-    await Promise.all([renew(done.signal), work.finally(() => done.abort())]);
+    await Promise.all([this.#renew(done.signal), work.finally(() => done.abort())]);
   }
 
-  function givenUp(lease: Lease | undefined): Lease {
-    if (lease === undefined) throw new Error('it was deleted');
-    if (lease.spec?.holderIdentity !== identity) return lease;
-    return { ...lease, spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1 } };
-  }
-
-  async function release(): Promise<void> {
-    if (!isLeader()) return;
-    leadsUntilMs = undefined;
+  async #release(): Promise<void> {
+    if (!this.isLeader()) return;
+    const { client, identity } = this.#options;
+    this.#leadsUntilMs = undefined;
     try {
-      const options = { timeoutMs: times.retryMs };
-      const present = await client.get<Lease>(leaseType, ref, options);
+      const options = { timeoutMs: this.#times.retryMs };
+      const present = await client.get<Lease>(leaseType, this.#ref, options);
+      const change = (lease: Lease | undefined) => givenUp(lease, identity);
       // A renewal that is still under way may be written first.
-      await apply<Lease>({ client, type: leaseType, present, change: givenUp, onConflict: 'retry', options });
+      await apply<Lease>({ client, type: leaseType, present, change, onConflict: 'retry', options });
     } catch (error) {
-      log.info('lease could not be given up, it will run out', { error: errorText(error) });
+      this.#log.info('lease could not be given up, it will run out', { error: errorText(error) });
     }
   }
 
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      const isWon = await tryOnce();
-      // Told to stop while the request was under way: nobody would end that term.
-      if (isWon) await (stopping.signal.aborted ? release() : lead());
-      if (stopping.signal.aborted) return;
-      const jitter = 1 + world.random.float() / 5;
-      await sleep(world.timers, times.retryMs * jitter, stopping.signal).catch(() => {});
-    }
+  /** Until our term ends if it is not renewed. */
+  #restMs(): number {
+    return this.#leadsUntilMs! - this.#nowMs();
   }
 
-  const running = run();
-  return {
-    isLeader,
-    problem: () => problem,
-    isHeldByOther: () => isHeldByOther,
-    stop: async () => {
-      stopping.abort(new Error('candidate stopped'));
-      await running;
-    },
-  };
+  #nowMs(): number {
+    return this.#options.world.clock.monotonicMs();
+  }
+
+  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    await sleep(this.#options.world.timers, ms, signal).catch(() => {});
+  }
+}
+
+function givenUp(lease: Lease | undefined, identity: string): Lease {
+  if (lease === undefined) throw new Error('it was deleted');
+  if (lease.spec?.holderIdentity !== identity) return lease;
+  return { ...lease, spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1 } };
 }
 
 /** It was to be created, and another was first. An update without a resourceVersion overwrites no Lease. */
