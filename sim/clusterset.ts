@@ -204,8 +204,8 @@ const brokerRights: MayDo = (user, { verb, namespace, resource, subresource, nam
   return memberNamespace(user.slice('agent-'.length)) === namespace;
 };
 
-/** The status of its own Cluster, where a member reports its resolver and its gateways. */
-function isOwnReport(
+/** The status of its own Cluster, where a member reports its version, its resolver and its gateways. */
+export function isOwnReport(
   user: string,
   asked: Pick<Attributes, 'verb' | 'namespace' | 'resource' | 'subresource' | 'name'>,
 ): boolean {

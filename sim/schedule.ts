@@ -9,7 +9,7 @@ import type { ClusterSetSpec } from '../src/clusterset/kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import type { Attributes } from '../src/home/model/access.ts';
 import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
-import { isPlacementStatus, memberNamespace, SimClusterSet, setName } from './clusterset.ts';
+import { isOwnReport, isPlacementStatus, memberNamespace, SimClusterSet, setName } from './clusterset.ts';
 import { agentOf, isWrite, LossyNetwork, quiet } from './lossy.ts';
 import { addressViolations, findViolations } from './properties.ts';
 import { chance, pick, type StepContext } from './step.ts';
@@ -204,11 +204,12 @@ class ScheduleRun {
   }
 
   /** Whether allowed or not: no agent even tries to write where it has no business. */
-  #watchWrite(user: string, { verb, namespace, resource, subresource }: Attributes): void {
+  #watchWrite(user: string, asked: Attributes): void {
+    const { verb, namespace, resource, subresource } = asked;
     if (!user.startsWith('agent-') || ['get', 'list', 'watch'].includes(verb)) return;
     const own = memberNamespace(user.slice('agent-'.length));
     if (namespace === own || (namespace === setName && resource === 'serviceimports')) return;
-    if (isPlacementStatus({ namespace, resource, subresource })) return;
+    if (isPlacementStatus({ namespace, resource, subresource }) || isOwnReport(user, asked)) return;
     this.violations.push(`${user} tried to ${verb} ${resource} in ${namespace}`);
   }
 
