@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ownAddress } from '../../../test/support/own-address.ts';
 import { createMetrics } from '../metrics.ts';
-import { type AdminEndpoint, startAdminEndpoint } from './admin-endpoint.ts';
+import { type AdminEndpoint, type AdminRegistration, startAdminEndpoint } from './admin-endpoint.ts';
 
 let admin: AdminEndpoint;
 let port = '';
@@ -63,17 +63,34 @@ describe('admin endpoint', () => {
 
 test('admin endpoint: it belongs to Leases -> each gets its address, on loopback if it is on all; answers name the holders', async () => {
   const told: string[] = [];
-  const registration = (holder: string) => ({
-    ...{ part: holder, holder, announce: ({ url }: { url: string }) => void told.push(url) },
-    problem: () => (holder === 'a_1' ? '' : 'away'),
-    refusalOf: async () => undefined,
-  });
+  /** As the Lease of a part is: its methods need the object they belong to. */
+  class Registration implements AdminRegistration {
+    readonly part: string;
+    readonly holder: string;
+    readonly #problem: string;
+
+    constructor(holder: string) {
+      this.part = holder;
+      this.holder = holder;
+      this.#problem = holder === 'a_1' ? '' : 'away';
+    }
+
+    announce({ url }: { readonly url: string }): void {
+      told.push(url);
+    }
+
+    problem(): string {
+      return this.#problem;
+    }
+
+    async refusalOf(): Promise<undefined> {}
+  }
   const made = await startAdminEndpoint({
     listen: { host: '0.0.0.0', port: 0 },
     metrics: createMetrics(),
     notReady: () => 'no home',
     status: () => ({}),
-    registrations: [registration('a_1'), registration('b,2')],
+    registrations: [new Registration('a_1'), new Registration('b,2')],
   });
   const url = `http://127.0.0.1:${new URL(made.url).port}`;
   expect(told).toEqual([url, url]);

@@ -126,7 +126,7 @@ function measure({ metrics, notReady, registrations = [] }: AdminEndpointOptions
     help: '1 while the API server took the last renewal of the Lease of this part.',
     labelNames: ['part'],
     collect: (gauge) => {
-      for (const { part, problem } of registrations) gauge.set({ part }, problem() === '' ? 1 : 0);
+      for (const each of registrations) gauge.set({ part: each.part }, each.problem() === '' ? 1 : 0);
     },
   });
 }
