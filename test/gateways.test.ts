@@ -9,6 +9,7 @@ import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';
 import { mayUse } from '../src/clusterset/kinds/service-shard.ts';
 import { healthPath, healthPort } from '../src/clusterset/rules/networks/listener-ports.ts';
 import { remoteEndpoint } from '../src/clusterset/rules/networks/remote-endpoint.ts';
+import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { describeWith, pathOf } from './support/counterparts.ts';
 import { importOf, ProxyRules, sliceOf } from './support/gateway-rules.ts';
 import {
@@ -29,6 +30,7 @@ import {
 } from './support/gateway-world.ts';
 import { portolan } from './support/portolan.ts';
 import { endStarted } from './support/started.ts';
+import { addImport } from './support/xds.ts';
 import { pause, until } from './support/xds-served.ts';
 
 afterEach(endStarted);
@@ -200,7 +202,7 @@ describeWith(['envoy', 'ip', 'nft'], 'gateways: a service in another network', (
     const rules = new ProxyRules(west.inside.name, { east: reach }, pod);
     rules.state.facts.upsertServiceImport(importOf(web));
     rules.state.facts.upsertEndpointSlice(sliceOf('west', 'IPv4', [{ addresses: [pod] }]));
-    const remote = Array.from({ length: 3 }, () => remoteEndpoint('IPv4', undefined, true));
+    const remote = Array.from({ length: 3 }, () => remoteEndpoint('IPv4', { isUsable: true }));
     rules.state.facts.upsertEndpointSlice(sliceOf('east', 'FQDN', remote));
     rules.nearSide(undefined);
     rules.write();
@@ -219,6 +221,29 @@ describeWith(['envoy', 'ip', 'nft'], 'gateways: a service in another network', (
     rules.nearSide('none of its gateways answers');
     rules.change();
     expect(await count(50)).toEqual({ 'web of west': 50 });
+  });
+
+  test('a service has another address in the exporting cluster, where its own is another service’s -> asked by name; without a chain for it closed, never the other one', async () => {
+    const { east, west, links } = await world();
+    const other = { name: 'other', ip: '243.9.0.77', port: 8080, endpoint: '10.70.2.2' };
+    await east.inside.ask({ do: 'serve', name: 'other of east', address: other.endpoint, port: other.port });
+    await exportService(east, other);
+    const here = { ...web, ip: other.ip };
+    await answers(west, here, 'other of east');
+    const gateways = [{ address: links.get('west')!, port: gatewayPorts[0] }];
+    const reach = { network: 'network-of-east', gateways, trustRoots: await east.roots(), listenerPort: 15_101 };
+    const rules = new ProxyRules(west.inside.name, { east: reach }, pod);
+    const slice = sliceOf('east', 'FQDN', [remoteEndpoint('IPv4', { isUsable: true, isAskedByName: true })]);
+    rules.state.facts.upsertServiceImport(importOf(here));
+    rules.state.facts.upsertEndpointSlice(slice);
+    rules.nearSide(undefined);
+    rules.write();
+    expect(await get(west, here)).toMatch(/^failed/);
+    await addImport(west.client, { name: here.name, ips: [here.ip], port: here.port });
+    await west.client.create(endpointSliceType, slice);
+    await answers(west, here, 'web of east');
+    await west.client.delete(endpointSliceType, { namespace: 'shop', name: slice.metadata.name });
+    await until('its chain is gone', async () => (/^failed/.test(await get(west, here)) ? true : undefined));
   });
 
   test('a gateway that presents another certificate than its own cluster would -> nothing is sent to it', async () => {

@@ -131,7 +131,7 @@ describe('an import with clusters in other networks', () => {
     });
   });
 
-  test('networks: a cluster holds another address for the service -> nothing is sent to its gateway, and the condition says so', async () => {
+  test('networks: a cluster holds another address for the service -> its gateway is asked by name, and the condition says so', async () => {
     const set = await new SimClusterSet({
       clusters: ['east', 'west'],
       member: (id) => (id === 'east' ? { network: 'aws', gatewayRanges: ['203.0.113.0/24'] } : {}),
@@ -150,11 +150,14 @@ describe('an import with clusters in other networks', () => {
     const ips = async (client: Client) => (await find<ServiceImport>(client, serviceImportType, key))?.spec.ips;
     expect(await ips(west)).toEqual([address]);
     expect(await ips(east)).not.toContain(address);
-    expect((await slicesFrom(west, 'east'))[0]?.endpoints?.[0]?.conditions?.serving).toBe(false);
+    const [slice] = await slicesFrom(west, 'east');
+    expect(slice?.endpoints).toMatchObject([
+      { addresses: ['ipv4.name.gateway.invalid'], conditions: { ready: false, serving: true } },
+    ]);
     expect(await reached(west)).toMatchObject({
-      status: 'False',
+      status: 'True',
       message:
-        'east: not reached, it is in network aws: it has another clusterset address for this service; west: directly',
+        'east: through a gateway of network aws, asked by name: it has another clusterset address for this service; west: directly',
     });
   });
 

@@ -121,7 +121,7 @@ function slicesOf(given: Case): EndpointSlice[] {
     ports: [{ name: 'sql', protocol: 'TCP', port: 5432 }],
     endpoints: endpoints.map(({ zone, isReady }, endpoint) =>
       elsewhere.has(idOf(cluster))
-        ? remoteEndpoint('IPv4', zone || undefined, isReady)
+        ? remoteEndpoint('IPv4', { zone: zone || undefined, isUsable: isReady })
         : {
             addresses: [addressOf(cluster, endpoint)],
             conditions: { ready: isReady },

@@ -11,6 +11,7 @@ import type { Place } from '../clusterset/rules/choice/locality.ts';
 import type { Chosen } from '../clusterset/rules/choice/reachable.ts';
 import type { Lot } from '../clusterset/rules/choice/shares.ts';
 import type { SetLocality } from '../clusterset/rules/locality.ts';
+import { namedListenerPort } from '../clusterset/rules/networks/listener-ports.ts';
 import type { SetNetworks } from '../clusterset/rules/networks/networks.ts';
 import { needsUnready, readRouting } from '../clusterset/rules/routing/routing.ts';
 
@@ -164,10 +165,11 @@ function dialled(endpoints: readonly Chosen<Target>[], request: PortRequest): re
   return endpoints.map((endpoint) => (endpoint.via === undefined ? endpoint : throughEnvoy(endpoint, request)));
 }
 
-/** To the port of the node's Envoy for that cluster; the address that the client connected to tells it the service. */
+/** To a port of the node's Envoy for that cluster; the address that the client connected to tells it the service. */
 function throughEnvoy(endpoint: Chosen<Target>, { family, view, nearSide }: PortRequest): Backend {
-  const { listenerPort } = view.networks.clusters.get(endpoint.cluster)!;
-  return { ...endpoint, address: nearSide!.addresses[family]!, port: listenerPort! };
+  const listenerPort = view.networks.clusters.get(endpoint.cluster)!.listenerPort!;
+  const port = endpoint.isAskedByName ? namedListenerPort(listenerPort) : listenerPort;
+  return { ...endpoint, address: nearSide!.addresses[family]!, port };
 }
 
 /** internalTrafficPolicy Local: endpoints of this node; if its addresses are not known, those of its cluster. */

@@ -35,7 +35,7 @@ function sliceOf(cluster: string, addressType: EndpointSlice['addressType'], end
   return { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata, addressType, endpoints, ports };
 }
 
-function pathTo(port: number, problem?: string) {
+function pathTo(port: number, problem?: string, isAskedByName = false) {
   const input = { ...emptyViewInput, cluster: 'west', ranges: [parseRange('243.0.0.0/8')!], networks };
   const state = new ProxyState(viewOf(input));
   state.addresses.setListed();
@@ -44,7 +44,7 @@ function pathTo(port: number, problem?: string) {
     spec: { type: 'ClusterSetIP', ips: [ip], ports: [{ name: 'http', protocol: 'TCP', port: 80 }] },
   } as ServiceImport);
   state.facts.upsertEndpointSlice(sliceOf('west', 'IPv4', [{ addresses: ['10.70.2.1'] }]));
-  const remote = Array.from({ length: 3 }, () => remoteEndpoint('IPv4', undefined, true));
+  const remote = Array.from({ length: 3 }, () => remoteEndpoint('IPv4', { isUsable: true, isAskedByName }));
   state.facts.upsertEndpointSlice(sliceOf('east', 'FQDN', remote));
   state.setNearSide({ addresses: { IPv4: anyNode, IPv6: anyNode }, problems: new Map([['east', problem]]) });
   return connectionPath(state, 'shop/web', { ip, port });
@@ -65,6 +65,14 @@ test('connection path: one endpoint here and three behind gateways -> both ways 
     "Envoy of the client's node, port 15213",
     'gateway 203.0.113.7:15443 or 203.0.113.8:15443 of network aws, over mutual TLS that only east can answer; asked for 243.9.0.1:80',
     'a ready endpoint of east, which its gateway chooses',
+  ]);
+});
+
+test('connection path: the other cluster has another address for the service -> another port of the Envoy, and its name', () => {
+  const { port } = pathTo(80, undefined, true);
+  expect(port!.ways.find(({ cluster }) => cluster === 'east')!.hops.slice(0, 2)).toEqual([
+    "Envoy of the client's node, port 16013",
+    expect.stringMatching(/asked for the service by its name, port 80$/),
   ]);
 });
 

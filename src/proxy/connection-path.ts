@@ -85,12 +85,13 @@ function addressesOf(own: readonly Backend[]): string {
   return `${some.join(', ')}${own.length > some.length ? ` and ${own.length - some.length} more` : ''}`;
 }
 
-function hopsThrough({ cluster, port }: Backend, { view }: ProxyState, to: PathDestination): string[] {
+function hopsThrough(backend: Backend, { view }: ProxyState, to: PathDestination): string[] {
+  const { cluster, port, isAskedByName } = backend;
   const { gateways, network } = view.networks.clusters.get(cluster)!;
   const addresses = gateways.map((gateway) => formatHostPort(gateway.address, gateway.port));
   return [
     `Envoy of the client's node, port ${port}`,
-    `gateway ${addresses.join(' or ')} of network ${network}, over mutual TLS that only ${cluster} can answer; asked for ${formatHostPort(to.ip, to.port)}`,
+    `gateway ${addresses.join(' or ')} of network ${network}, over mutual TLS that only ${cluster} can answer; asked for ${isAskedByName ? `the service by its name, port ${to.port}` : formatHostPort(to.ip, to.port)}`,
     `a ready endpoint of ${cluster}, which its gateway chooses`,
   ];
 }

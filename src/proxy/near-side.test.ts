@@ -56,8 +56,8 @@ const sliceOf = (service: string, cluster: string, more: Partial<EndpointSlice>)
 const remote = (count: number, unready = 0): Partial<EndpointSlice> => ({
   addressType: 'FQDN',
   endpoints: [
-    ...Array.from({ length: count }, () => remoteEndpoint('IPv4', undefined, true)),
-    ...Array.from({ length: unready }, () => remoteEndpoint('IPv4', undefined, false)),
+    ...Array.from({ length: count }, () => remoteEndpoint('IPv4', { isUsable: true })),
+    ...Array.from({ length: unready }, () => remoteEndpoint('IPv4', { isUsable: false })),
   ],
 });
 

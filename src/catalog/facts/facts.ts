@@ -3,7 +3,8 @@
 
 import type { ByteReader, ByteWriter } from '../../base/dns/bytes.ts';
 import { parseAddress, parseIpv4Number } from '../../base/net/ip.ts';
-import { isServingRemotely, remoteFamily } from '../../clusterset/rules/networks/remote-endpoint.ts';
+import { isAskedByName, isServingRemotely, remoteFamily } from '../../clusterset/rules/networks/remote-endpoint.ts';
+import { importedFromAnnotation } from '../../clusterset/rules/routing/import-as.ts';
 import { routingAnnotation } from '../../clusterset/rules/routing/routing.ts';
 import { type Endpoint, type EndpointSlice, isReady } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
@@ -20,6 +21,8 @@ export interface EndpointFacts {
   readonly zone: string;
   /** Set for an endpoint of another network, which has no address here: the family that it has there. */
   readonly behindGateway?: 'IPv4' | 'IPv6';
+  /** Its gateway has to be asked for the service by name. */
+  readonly isAskedByName?: boolean;
 }
 
 /** When and in which form the fact was seen: what `explain` says of a record. */
@@ -53,6 +56,8 @@ export interface TrafficFacts {
   readonly isNodeLocalOnly: boolean;
   /** By index of the port; empty if it has none. */
   readonly appProtocols: readonly string[];
+  /** `namespace/name` that the service has in the clusterset; empty if the import has the same. */
+  readonly importedFrom: string;
   /** Values that make no sense and were left out, for people; few. */
   readonly problems: readonly string[];
 }
@@ -133,8 +138,11 @@ const defaultAffinitySeconds = 10_800;
 /** As Kubernetes bounds it. */
 const affinitySecondsMax = 86_400;
 const problemsMax = 5;
+/** Two names and the slash between them. */
+const keyLengthMax = 127;
 
-export function trafficOfImport({ spec }: ImportLike): TrafficFacts {
+export function trafficOfImport({ metadata, spec }: ImportLike): TrafficFacts {
+  const importedFrom: unknown = metadata.annotations?.[importedFromAnnotation];
   const isAffine = spec?.sessionAffinity === 'ClientIP';
   const wrongIps = listOf(spec?.ips).filter((text) => typeof text !== 'string' || parseAddress(text) === undefined);
   const wrongPorts = listOf(spec?.ports).filter((port) => portOf(port) === undefined);
@@ -144,6 +152,7 @@ export function trafficOfImport({ spec }: ImportLike): TrafficFacts {
     appProtocols: listOf(spec?.ports)
       .filter((port) => portOf(port) !== undefined)
       .map(({ appProtocol }) => (typeof appProtocol === 'string' ? appProtocol : '')),
+    importedFrom: typeof importedFrom === 'string' && importedFrom.length <= keyLengthMax ? importedFrom : '',
     problems: [
       ...wrongIps.map((ip) => `${quoted(ip)} is no IP address; delete the import and its agent writes it again`),
       ...wrongPorts.map((port) => `port ${quoted(port)}: invalid`),
@@ -221,14 +230,15 @@ function packRouting(writer: ByteWriter, routing: string): void {
 
 function packTraffic(
   writer: ByteWriter,
-  { affinitySeconds, isNodeLocalOnly, appProtocols, problems }: TrafficFacts,
+  { affinitySeconds, isNodeLocalOnly, appProtocols, importedFrom, problems }: TrafficFacts,
 ): void {
   const isPlain = appProtocols.every((each) => each === '');
   writer
     .u32(affinitySeconds)
-    .u8((isNodeLocalOnly ? 1 : 0) | (isPlain ? 0 : 2))
+    .u8((isNodeLocalOnly ? 1 : 0) | (isPlain ? 0 : 2) | (importedFrom === '' ? 0 : 4))
     .u8(problems.length);
   for (const problem of problems) writer.text(problem);
+  if (importedFrom !== '') writer.text(importedFrom);
   if (isPlain) return;
   writer.u16(appProtocols.length);
   for (const each of appProtocols) writer.text(each);
@@ -238,8 +248,9 @@ function unpackTraffic(reader: ByteReader): TrafficFacts {
   const affinitySeconds = reader.u32();
   const flags = reader.u8();
   const problems = repeat(reader.u8(), () => reader.text());
+  const importedFrom = (flags & 4) === 0 ? '' : reader.text();
   const appProtocols = (flags & 2) === 0 ? [] : repeat(reader.u16(), () => reader.text());
-  return { affinitySeconds, isNodeLocalOnly: (flags & 1) === 1, appProtocols, problems };
+  return { affinitySeconds, isNodeLocalOnly: (flags & 1) === 1, appProtocols, importedFrom, problems };
 }
 
 /** `hasTraffic` says whether it was packed with what traffic needs. */
@@ -334,9 +345,11 @@ function packEndpoints(writer: ByteWriter, slice: EndpointSlice, zones: readonly
 function packRemote(writer: ByteWriter, slice: EndpointSlice, zones: readonly string[]): number {
   let count = 0;
   for (const endpoint of listOf(slice.endpoints)) {
-    const family = endpoint ? remoteFamily(listOf(endpoint.addresses)[0]) : undefined;
+    const address = endpoint ? listOf(endpoint.addresses)[0] : undefined;
+    const family = remoteFamily(address);
     if (family === undefined || count >= endpointsMax) continue;
-    writer.u8((isServingRemotely(endpoint) ? 0x80 : 0) | (family === 'IPv6' ? remoteIpv6 : 0)).text('');
+    const how = (family === 'IPv6' ? remoteIpv6 : 0) | (isAskedByName(address) ? remoteName : 0);
+    writer.u8((isServingRemotely(endpoint) ? 0x80 : 0) | how).text('');
     if (zones.length > 0) writer.u8(zones.indexOf(endpoint.zone ?? '') + 1);
     count += 1;
   }
@@ -344,6 +357,7 @@ function packRemote(writer: ByteWriter, slice: EndpointSlice, zones: readonly st
 }
 
 const remoteIpv6 = 0x40;
+const remoteName = 0x20;
 
 /** Its length with a mark, and the address; nothing for a text that is no address of this length, if one is given. */
 function packAddress(writer: ByteWriter, text: string, mark: number, bytes: number | undefined): boolean {
@@ -366,12 +380,13 @@ export function unpackSlice(reader: ByteReader, shapes: SliceShapes, name: strin
   const { resourceVersion, seenMs } = unpackSeen(reader);
   const endpoints = repeat(reader.u16(), () => {
     const head = reader.u8();
-    const address = reader.raw(head & 0x3f);
+    const address = reader.raw(head & 0x1f);
     const hostname = reader.text();
     const zone = zones.length === 0 ? '' : (zones[reader.u8() - 1] ?? '');
     const facts = { address, hostname, isReady: head >= 0x80, zone };
     if (address.length > 0) return facts;
-    return { ...facts, behindGateway: (head & remoteIpv6) === 0 ? ('IPv4' as const) : ('IPv6' as const) };
+    const behindGateway = (head & remoteIpv6) === 0 ? ('IPv4' as const) : ('IPv6' as const);
+    return { ...facts, behindGateway, ...((head & remoteName) === 0 ? {} : { isAskedByName: true }) };
   });
   return { name, service, isImported, cluster, ports, endpoints, resourceVersion, seenMs };
 }

@@ -15,6 +15,8 @@ export interface Target {
   readonly zone?: string;
   /** Its cluster lies in another network. */
   readonly isBehindGateway?: boolean;
+  /** Its gateway has to be asked for the service by name. */
+  readonly isAskedByName?: boolean;
 }
 
 export function familyOf(address: Uint8Array): Family {
@@ -45,7 +47,8 @@ export function targetsOf({ port, slices, family, areReady = true, isUsable }: T
       if (endpoint.isReady !== areReady || (family !== undefined && ownFamily !== family)) continue;
       if (endpoint.behindGateway !== undefined) {
         const remote = { address: '', port: target.port, cluster, zone: endpoint.zone || undefined };
-        targets.set(`${slice.name} ${index}`, { ...remote, isBehindGateway: true });
+        const byName = endpoint.isAskedByName ? { isAskedByName: true } : {};
+        targets.set(`${slice.name} ${index}`, { ...remote, isBehindGateway: true, ...byName });
         continue;
       }
       const address = formatAddress(endpoint.address);

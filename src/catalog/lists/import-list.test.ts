@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ServiceImport } from '../../clusterset/kinds/service-import.ts';
+import { importedFromAnnotation } from '../../clusterset/rules/routing/import-as.ts';
+import { routingAnnotation } from '../../clusterset/rules/routing/routing.ts';
 import type { List } from '../../kube/client/client.ts';
-import { factsOfImport } from '../facts/facts.ts';
+import { factsOfImport, trafficOfImport } from '../facts/facts.ts';
 import { createImportListReader } from './import-list.ts';
 
 const word = fc.oneof(fc.stringMatching(/^[a-z0-9.-]{1,40}$/), fc.constantFrom('größe', 'with "quotes"', ''));
@@ -19,6 +21,9 @@ const someImport = fc.record(
       uid: word,
       name: word,
       labels: noise,
+      annotations: orNull(
+        fc.record({ [routingAnnotation]: word, [importedFromAnnotation]: word, other: word }, { requiredKeys: [] }),
+      ),
       namespace: word,
       resourceVersion: fc.nat().map(String),
     }),
@@ -46,7 +51,10 @@ test('list of imports: any page -> the same facts as JSON.parse would give', () 
       const whole = JSON.parse(text) as List<ServiceImport>;
       const page = readPage(Buffer.from(text));
       expect(page.metadata).toMatchObject({ resourceVersion: '17', continue: 'next' });
-      const facts = (each: ServiceImport) => [each.metadata.name, each.metadata.namespace, factsOfImport(each, 1)];
+      const facts = (each: ServiceImport) => [
+        ...[each.metadata.name, each.metadata.namespace],
+        ...[factsOfImport(each, 1), trafficOfImport(each)],
+      ];
       const read: ServiceImport[] = [];
       page.each!((item) => read.push(item));
       expect(read.map(facts)).toEqual(whole.items.map(facts));

@@ -2,6 +2,7 @@
 
 import { JsonScanError, type JsonScanner } from '../../base/json-scanner.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
+import { importedFromAnnotation } from '../../clusterset/rules/routing/import-as.ts';
 import { routingAnnotation } from '../../clusterset/rules/routing/routing.ts';
 import type { List } from '../../kube/client/client.ts';
 import type { ObjectMeta } from '../../kube/objects/object.ts';
@@ -11,7 +12,7 @@ const key = keysOf([
   ...['metadata', 'name', 'namespace', 'resourceVersion', 'annotations'],
   ...['spec', 'type', 'ips', 'ports', 'trafficDistribution', 'internalTrafficPolicy'],
   ...['sessionAffinity', 'sessionAffinityConfig', 'clientIP', 'timeoutSeconds'],
-  routingAnnotation,
+  ...[routingAnnotation, importedFromAnnotation],
 ] as const);
 
 export function createImportListReader(): (page: Uint8Array) => List<ServiceImport> {
@@ -48,15 +49,21 @@ function readMetadata(scanner: JsonScanner): ObjectMeta {
   return { name, namespace, resourceVersion, ...(annotations && { annotations }) };
 }
 
-/** Only the one that the choice of endpoints reads. */
+/** Only those that data planes read. */
 function readAnnotations(scanner: JsonScanner): Record<string, string> | undefined {
   let routing: string | undefined;
+  let importedFrom: string | undefined;
   if (!scanner.enterObject()) return undefined;
   while (scanner.nextKey()) {
     if (scanner.isKey(key[routingAnnotation])) routing = scanner.text();
+    else if (scanner.isKey(key[importedFromAnnotation])) importedFrom = scanner.text();
     else scanner.skip();
   }
-  return routing === undefined ? undefined : { [routingAnnotation]: routing };
+  if (routing === undefined && importedFrom === undefined) return undefined;
+  return {
+    ...(routing === undefined ? {} : { [routingAnnotation]: routing }),
+    ...(importedFrom === undefined ? {} : { [importedFromAnnotation]: importedFrom }),
+  };
 }
 
 function readSpec(scanner: JsonScanner): ServiceImport['spec'] {

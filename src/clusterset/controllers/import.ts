@@ -221,7 +221,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
               rules,
               translations,
               isOtherNetwork,
-              hasOtherAddress:
+              isAskedByName:
                 isOtherNetwork && hasOtherAddress(written.spec.ips, record.spec.clusterSetIPs, slice.addressType),
               owner,
               derivedService,

@@ -65,10 +65,22 @@ describe('plan imported slice of another network', () => {
     expect(planImportedSlice(request({ rules: overlapping, isOtherNetwork: true })).endpoints).toHaveLength(1);
   });
 
-  test('plan imported slice: another network, and the cluster is draining, not trusted, or has another address for the service -> not serving', () => {
-    for (const more of [{ isDraining: true }, { isTrusted: false }, { hasOtherAddress: true }])
-      expect(text(more)).toMatch(/"serving":false/);
+  test('plan imported slice: another network, and the cluster is draining or not trusted -> not serving', () => {
+    for (const more of [{ isDraining: true }, { isTrusted: false }]) expect(text(more)).toMatch(/"serving":false/);
     expect(text()).toMatch(/"serving":true/);
+  });
+
+  test('plan imported slice: another network, and another address for the service there -> marked to be asked by name', () => {
+    expect(text({ isAskedByName: true })).toMatch(/ipv4\.name\.gateway\.invalid.*"serving":true/);
+    const plan = createImportedSlicePlanner();
+    const slice = published();
+    const planned = (isAskedByName: boolean) =>
+      JSON.stringify(plan(request({ published: slice, isOtherNetwork: true, isAskedByName })));
+    expect([planned(false), planned(true), planned(false)].map((each) => each.includes('.name.'))).toEqual([
+      false,
+      true,
+      false,
+    ]);
   });
 
   test('plan imported slice: another network and a derived Service -> not behind that Service', () => {

@@ -37,8 +37,8 @@ export interface ImportedSliceRequest {
   readonly owner: OwnerReference;
   /** Its addresses mean nothing here: the cluster lies in another network. */
   readonly isOtherNetwork?: boolean;
-  /** It has another clusterset address for the service: a stream through its gateway would not name this service. */
-  readonly hasOtherAddress?: boolean;
+  /** It has another clusterset address for the service: its gateway is asked by name. */
+  readonly isAskedByName?: boolean;
   /** The Service of this cluster that they stand behind too, so that its own data plane carries their traffic. */
   readonly derivedService?: string;
 }
@@ -87,7 +87,7 @@ export function createImportedSlicePlanner(): (request: ImportedSliceRequest) =>
       isTrusted,
       isDraining,
       isOtherNetwork,
-      hasOtherAddress,
+      isAskedByName,
       owner,
       portNames,
       derivedService,
@@ -97,7 +97,7 @@ export function createImportedSlicePlanner(): (request: ImportedSliceRequest) =>
       isTrusted,
       isDraining,
       isOtherNetwork,
-      hasOtherAddress,
+      isAskedByName,
       owner,
       derivedService,
       [...portNames],
@@ -130,12 +130,12 @@ function planPorts(ports: readonly EndpointPort[], names: ReadonlyMap<string, st
 /** Counted, with no address: whether its own ones overlap with those here does not matter. */
 function planRemote(
   { addresses, conditions, zone }: Endpoint,
-  { published, isTrusted, isDraining = false, hasOtherAddress = false }: ImportedSliceRequest,
+  { published, isTrusted, isDraining = false, isAskedByName }: ImportedSliceRequest,
 ): Endpoint | undefined {
   const { addressType } = published;
   if ((addresses ?? []).length === 0 || addressType === 'FQDN') return undefined;
-  const isUsable = isTrusted && !isDraining && !hasOtherAddress;
-  return remoteEndpoint(addressType, zone, (conditions?.ready ?? true) && isUsable);
+  const isUsable = (conditions?.ready ?? true) && isTrusted && !isDraining;
+  return remoteEndpoint(addressType, { zone, isUsable, isAskedByName });
 }
 
 // A slice of another cluster is read field by field: no other field reaches this home.

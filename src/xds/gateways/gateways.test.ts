@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { seededRandom } from '../../../sim/virtual-world.ts';
+import { absentOwner, type NamedSlice, type OwnerFacts } from '../../catalog/facts/facts.ts';
 import { isExportedTo, type ServiceShard } from '../../clusterset/kinds/service-shard.ts';
 import { makeEntry } from '../view/entry.ts';
 import { gatewayResources, shardResource } from './gateway.ts';
+import { type NamedWay, namedWaysOf, namedWaysResources } from './named-ways.ts';
 import { authorityOf, memberDomain, nodeIdentities, shardOf } from './names.ts';
 import { nearHealthResources } from './near-health.ts';
 import { nearSideResources } from './near-side.ts';
@@ -124,6 +126,7 @@ test('gateway: everything that is made -> can be encoded', () => {
     ...shardResource(shardOf(portName(port)), [portChains(port, with_)], []),
     ...nearSideResources(remote),
     ...nearHealthResources(['east', 'south']),
+    ...namedWaysResources(remote, [way('243.9.0.7'), way('fdee::7')]),
   ];
   for (const each of all) expect(makeEntry(each).any.length).toBeGreaterThan(0);
 });
@@ -136,6 +139,43 @@ test('near side: a cluster behind gateways -> checked actively, never ejected fo
   expect(cluster!.body['ignore_health_on_host_removal']).toBe(true);
   expect(JSON.stringify(listener!.body)).toContain('"hostname":"%DOWNSTREAM_LOCAL_ADDRESS%"');
   expect(authorityOf('fdee::1', 80)).toBe('[fdee::1]:80');
+});
+
+const way = (address: string, more: Partial<NamedWay> = {}): NamedWay => ({
+  ...{ cluster: 'east', address, port: 80, authority: 'web.shop.svc.clusterset.local:80', ...more },
+});
+
+test('near side: ways by name -> a chain for each in a listener that has no others; none, no listener', () => {
+  const east = { id: 'east', listenerPort: 15_101 };
+  expect(namedWaysResources(east, [])).toEqual([]);
+  const ways = [way('243.9.0.8'), way('243.9.0.7'), way('fdee::7'), way('243.9.0.7', { authority: 'a:80' })];
+  const [listener] = namedWaysResources(east, ways);
+  expect(listener).toEqual(namedWaysResources(east, ways.toReversed())[0]);
+  expect(listener!.body['address']).toMatchObject({ socket_address: { port_value: 15_901 } });
+  expect(listener!.body).not.toHaveProperty('default_filter_chain');
+  const chains = listener!.body['filter_chains'] as { name: string; filter_chain_match: object }[];
+  expect(chains.map(({ name }) => name).sort()).toEqual(['243.9.0.7:80', '243.9.0.8:80', '[fdee::7]:80']);
+  for (const { filter_chain_match } of chains) expect(Object.keys(filter_chain_match)).toHaveLength(2);
+});
+
+test('near side: an import and its slices -> asked by name where the slices say so, under its name in the clusterset', () => {
+  const owner = (importedFrom = ''): OwnerFacts => ({
+    ...absentOwner,
+    ...{ isPresent: true, ips: [Uint8Array.of(243, 9, 0, 7)] },
+    ports: [
+      { name: 'http', protocol: 'TCP', port: 80 },
+      { name: 'dns', protocol: 'UDP', port: 53 },
+    ],
+    traffic: { affinitySeconds: 0, isNodeLocalOnly: false, appProtocols: [], importedFrom, problems: [] },
+  });
+  const slice = (cluster: string, behindGateway: 'IPv4' | 'IPv6', isAskedByName: boolean): NamedSlice => ({
+    ...{ name: cluster, service: 'web', isImported: true, cluster, ports: [], resourceVersion: '', seenMs: 0 },
+    endpoints: [{ address: new Uint8Array(), hostname: '', isReady: false, zone: '', behindGateway, isAskedByName }],
+  });
+  const slices = [slice('east', 'IPv4', true), slice('south', 'IPv4', false), slice('north', 'IPv6', true)];
+  const named = { slices, domain: 'clusterset.local' };
+  expect(namedWaysOf({ ...named, key: 'shop/web', owner: owner() })).toEqual([way('243.9.0.7')]);
+  expect(namedWaysOf({ ...named, key: 'here/other', owner: owner('shop/web') })).toEqual([way('243.9.0.7')]);
 });
 
 test('near side: health -> a path for each cluster on loopback, whatever their order; no cluster, no listener', () => {

@@ -1,6 +1,7 @@
 // The way from a node to a cluster in another network: a listener to which the kernel gives connections, and a few pooled
 // connections to the gateways of that cluster, over which each is carried as a stream. A stream names its service by the
-// address that the client connected to, so nothing here depends on the services. Pure.
+// address that the client connected to, so nothing here depends on the services; where that address is another one in that
+// cluster, see named-ways.ts. Pure.
 
 import type { JsonObject } from '../../base/json.ts';
 import type { GatewayAddress } from '../../clusterset/rules/networks/networks.ts';
@@ -46,22 +47,27 @@ export function nearSideResources(remote: RemoteCluster, address = anyAddress): 
 }
 
 function listenerBody(name: string, { listenerPort }: RemoteCluster, address: string): JsonObject {
-  const original = typed('filters.listener.original_dst.v3.OriginalDst');
   return {
     name,
     address: listenAddress(address, listenerPort),
-    listener_filters: [{ name: 'original', typed_config: original }],
-    filter_chains: [{ filters: [tunnel(name)] }],
+    listener_filters: [originalDestination()],
+    filter_chains: [{ filters: [tunnel(name, '%DOWNSTREAM_LOCAL_ADDRESS%')] }],
   };
 }
 
-function tunnel(cluster: string): JsonObject {
+/** The address that the client connected to, in place of the one that the kernel gave the connection to. */
+export function originalDestination(): JsonObject {
+  return { name: 'original', typed_config: typed('filters.listener.original_dst.v3.OriginalDst') };
+}
+
+/** `hostname` is what the gateway is asked for. */
+export function tunnel(cluster: string, hostname: string): JsonObject {
   // For the gateway's log: what this side says, nothing more.
   const header = { key: 'x-forwarded-for', value: '%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%' };
   return tcpProxy(cluster, {
     max_connect_attempts: 3,
     idle_timeout: '0s',
-    tunneling_config: { hostname: '%DOWNSTREAM_LOCAL_ADDRESS%', headers_to_add: [{ header }] },
+    tunneling_config: { hostname, headers_to_add: [{ header }] },
   });
 }
 

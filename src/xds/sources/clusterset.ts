@@ -15,6 +15,7 @@ import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts'
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { clustersetEndpoints, clustersetListeners, clustersetResources } from '../clusterset/generate.ts';
 import { type ClustersetService, clustersetServiceOf } from '../clusterset/service.ts';
+import { type NamedWay, namedWaysOf } from '../gateways/named-ways.ts';
 import type { ResourceSet } from '../view/resource-set.ts';
 import { Batch } from './batch.ts';
 import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './source.ts';
@@ -30,6 +31,8 @@ export interface ClustersetSource extends XdsSource {
   domain(): string;
   /** An import by `namespace/name`, with the addresses that are its own; undefined if there is none. */
   service(key: string): ClustersetService | undefined;
+  /** Where gateways have to be asked for an import by name, at addresses that are its own. */
+  namedWays(key: string): readonly NamedWay[];
   /** Called with the key of an import that may have changed. */
   onService(listener: (key: string) => void): () => void;
   /** Called when networks or the zone have changed. */
@@ -137,6 +140,13 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
     service: (key) => {
       const service = serviceOf(key);
       return service && ownAddresses(key, service);
+    },
+    namedWays: (key) => {
+      if (networks.clusters.size === 0) return [];
+      const owner = facts.ownerOf(`i/${key}`);
+      if (!owner.isPresent) return [];
+      const ways = namedWaysOf({ key, owner, slices: facts.slicesOf(`i/${key}`, owner), domain });
+      return ways.filter(({ address }) => addresses.problemOf(address, key) === undefined);
     },
     onService: (listener) => {
       serviceListeners.add(listener);

@@ -17,6 +17,7 @@ import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 
 import { gatewayResources, shardResource } from '../gateways/gateway.ts';
+import { namedWaysResources } from '../gateways/named-ways.ts';
 import { gatewayIdentity, healthPath, memberDomain, nodeIdentity, shardOf } from '../gateways/names.ts';
 import { nearHealthResources } from '../gateways/near-health.ts';
 import { nearSideResources } from '../gateways/near-side.ts';
@@ -42,6 +43,7 @@ import { GatewayAuthority } from './gateway-authority.ts';
 import { type GatewayWay, gatewayProbeMs } from './gateway-checks.ts';
 import { isCertificate } from './home-secrets.ts';
 import { MeshCertificates, type MeshCertificatesOptions } from './mesh-certificates.ts';
+import { NamedWays } from './named-ways.ts';
 import { onServiceSlices, slicesOf } from './own-slices.ts';
 import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './source.ts';
 
@@ -108,13 +110,19 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
   const served = new Map<string, readonly ServedPort[]>();
   const shards = new Map<number, Map<string, ServedPort>>();
   let members: GatewayMembers = { own: cluster, clusterSet: '', callers: [] };
-  let near = new Set<string>();
+  const named = new NamedWays();
+  /** Ports of the listeners for clusters that there is a way to. */
+  let near = new Map<string, number>();
 
   const batch = new Batch(world.timers, (keys) => {
+    const services = [...keys].filter((key) => key !== networksKey && key !== certificatesKey);
+    const asked = new Set<string>();
+    for (const key of services) for (const id of named.replace(key, clusterset.namedWays(key))) asked.add(id);
     if (keys.has(networksKey)) return renewAll();
+    for (const id of asked) renewNames(id);
     if (keys.has(certificatesKey)) renewCertificates();
     const touched = new Set<number>();
-    for (const key of keys) if (key !== certificatesKey) renewService(key, touched);
+    for (const key of services) renewService(key, touched);
     for (const shard of touched) renewShard(shard);
   });
 
@@ -155,18 +163,27 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
   function renewNear(): void {
     const { clusters } = clusterset.networks();
     const ownDomain = memberDomain(cluster, clusterSet());
-    const next = new Set<string>();
+    const next = new Map<string, number>();
     for (const trust of trusted()) {
       const { gateways = [], listenerPort } = clusters.get(trust.id) ?? {};
       if (listenerPort === undefined || gateways.length === 0 || authority.signing === undefined) continue;
-      next.add(trust.id);
+      next.set(trust.id, listenerPort);
       const remote = { id: trust.id, gateways, listenerPort, ownDomain };
       const make = () => [gatewayTrust(trust), ...nearSideResources(remote, options.address)];
       replaceSafely(book.sidecar, `gateway ${trust.id}`, make, log);
     }
-    for (const id of near) if (!next.has(id)) book.sidecar.replace(`gateway ${id}`, []);
+    const gone = [...near.keys()].filter((id) => !next.has(id));
     near = next;
-    replaceSafely(book.sidecar, 'gateways health', () => nearHealthResources(next, options.address), log);
+    for (const id of gone) book.sidecar.replace(`gateway ${id}`, []);
+    for (const id of new Set([...gone, ...next.keys()])) renewNames(id);
+    replaceSafely(book.sidecar, 'gateways health', () => nearHealthResources(next.keys(), options.address), log);
+  }
+
+  function renewNames(id: string): void {
+    const listenerPort = near.get(id);
+    const make = () =>
+      listenerPort === undefined ? [] : namedWaysResources({ id, listenerPort }, named.of(id), options.address);
+    replaceSafely(book.sidecar, `gateway names ${id}`, make, log);
   }
 
   function renewCertificates(): void {

@@ -10,6 +10,11 @@ const listenerPorts = { first: 15_101, count: 800 } as const;
 /** Where a node's Envoy answers, on loopback, whether it carries connections to a cluster: GET of `healthPath`. */
 export const healthPort: number = listenerPorts.first - 1;
 
+/** Where a node's Envoy accepts connections for which the gateways of that cluster are asked by name. */
+export function namedListenerPort(listenerPort: number): number {
+  return listenerPort + listenerPorts.count;
+}
+
 export function healthPath(cluster: string): string {
   return `/gateway/${encodeURIComponent(cluster)}`;
 }

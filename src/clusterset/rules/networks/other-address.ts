@@ -1,5 +1,6 @@
 // Whether a cluster has another clusterset address for a service than the reader. A stream between networks names its service
-// by the reader's address: such a cluster would refuse it, or that address would be another service's there. Pure.
+// by the reader's address: such a cluster would refuse it, or that address would be another service's there. Its gateway is
+// asked by name. Pure.
 
 import { parseIp } from '../../../base/net/ip.ts';
 

@@ -70,8 +70,8 @@ describe('clusters reached', () => {
     [
       'another clusterset address there',
       facts({ otherAddress: new Set(['south']) }),
-      'False',
-      'east: directly; south: not reached, it is in network aws: it has another clusterset address for this service',
+      'True',
+      'east: directly; south: through a gateway of network aws, asked by name: it has another clusterset address for this service',
     ],
     [
       'a headless service',

@@ -14,7 +14,7 @@ export interface ReachFacts {
   readonly ports: readonly { readonly port: number; readonly protocol: string }[];
   /** Where its address comes from; `none` also for headless services. */
   readonly source: 'allocate' | 'derived' | 'none';
-  /** Clusters that have another clusterset address for it. */
+  /** Clusters that have another clusterset address for it: their gateways are asked by name. */
   readonly otherAddress: ReadonlySet<string>;
   /** Clusters that are never used here, and the policy that says so. */
   readonly excluded?: { readonly clusters: ReadonlySet<string>; readonly by: string };
@@ -55,10 +55,7 @@ function wayTo(cluster: string, facts: ReachFacts): Way {
   // As it is wanted here.
   if (excluded?.clusters.has(cluster))
     return { text: `not used, it is in network ${reach.network}: left out by ${excluded.by}`, isReached: true };
-  const problem =
-    gatewayProblem(reach) ??
-    sourceProblem(cluster, facts) ??
-    (otherAddress.has(cluster) ? otherAddressProblem : gatewayChecks.get(cluster) || undefined);
+  const problem = gatewayProblem(reach) ?? sourceProblem(cluster, facts) ?? (gatewayChecks.get(cluster) || undefined);
   if (problem !== undefined)
     return { text: `not reached, it is in network ${reach.network}: ${problem}`, isReached: false };
   const carried = ports.filter(({ protocol }) => protocol === 'TCP');
@@ -68,6 +65,7 @@ function wayTo(cluster: string, facts: ReachFacts): Way {
     return { text: `not reached, only TCP is carried between networks: ${lostText}`, isReached: false };
   const nodes = unreachedFrom.get(cluster) ?? [];
   const notes = [
+    ...(otherAddress.has(cluster) ? ['asked by name: it has another clusterset address for this service'] : []),
     ...(lost.length > 0 ? [`only TCP is carried between networks, not ${lostText}`] : []),
     ...(nodes.length > 0 ? [`not from ${nodesText(nodes)}, where no Envoy accepts connections to it`] : []),
     ...(reach.problem === undefined ? [] : [reach.problem]),
@@ -94,8 +92,6 @@ function sourceProblem(cluster: string, { source, endpoints }: ReachFacts): stri
   if (source !== 'none' || count === undefined) return problem;
   return `${problem}; ${count} ready endpoint${count === 1 ? ' is' : 's are'} not reached`;
 }
-
-const otherAddressProblem = 'it has another clusterset address for this service';
 
 function gatewaysText({ gateways, network }: ClusterReach): string {
   return `${gateways.length === 1 ? 'a gateway' : `${gateways.length} gateways`} of network ${network}`;

@@ -5,16 +5,33 @@
 import type { Endpoint } from '../../../kube/objects/endpoint-slice.ts';
 
 const names = { IPv4: 'ipv4.gateway.invalid', IPv6: 'ipv6.gateway.invalid' } as const;
+/**
+ * Of endpoints that a gateway has to be asked for by name, because its cluster has another clusterset address for the service. A
+ * name of their own: a data plane that knows nothing of it uses none of them, where it would otherwise ask for another service.
+ */
+const askedByName = { IPv4: 'ipv4.name.gateway.invalid', IPv6: 'ipv6.name.gateway.invalid' } as const;
 
-export function remoteEndpoint(family: 'IPv4' | 'IPv6', zone: string | undefined, isUsable: boolean): Endpoint {
+export interface RemoteEndpointFacts {
+  readonly zone?: string | undefined;
+  readonly isUsable: boolean;
+  readonly isAskedByName?: boolean;
+}
+
+export function remoteEndpoint(family: 'IPv4' | 'IPv6', facts: RemoteEndpointFacts): Endpoint {
+  const { zone, isUsable, isAskedByName = false } = facts;
   const conditions = { ready: false, serving: isUsable, terminating: false };
-  return { addresses: [names[family]], conditions, ...(zone === undefined ? {} : { zone }) };
+  const address = (isAskedByName ? askedByName : names)[family];
+  return { addresses: [address], conditions, ...(zone === undefined ? {} : { zone }) };
 }
 
 /** Undefined if the address is not that of an endpoint of another network. */
 export function remoteFamily(address: unknown): 'IPv4' | 'IPv6' | undefined {
-  if (address === names.IPv4) return 'IPv4';
-  return address === names.IPv6 ? 'IPv6' : undefined;
+  if (address === names.IPv4 || address === askedByName.IPv4) return 'IPv4';
+  return address === names.IPv6 || address === askedByName.IPv6 ? 'IPv6' : undefined;
+}
+
+export function isAskedByName(address: unknown): boolean {
+  return address === askedByName.IPv4 || address === askedByName.IPv6;
 }
 
 /** Whether new connections may go to an endpoint of an import, by whichever way. */

@@ -1,0 +1,90 @@
+// Connections for which a gateway has to be asked by name: the exporting cluster has another clusterset address for the service
+// than this one. Each has a filter chain of its own in a listener that has no others: a connection without one is closed, and never
+// asks by an address that may be another service's there. Pure; the order of the input never matters.
+
+import type { JsonObject } from '../../base/json.ts';
+import { formatAddress, parseIp } from '../../base/net/ip.ts';
+import type { NamedSlice, OwnerFacts } from '../../catalog/facts/facts.ts';
+import { familyOf } from '../../catalog/facts/targets.ts';
+import { namedListenerPort } from '../../clusterset/rules/networks/listener-ports.ts';
+import { anyAddress, listenAddress } from '../bodies.ts';
+import type { XdsResource } from '../resource.ts';
+import { authorityOf } from './names.ts';
+import { nearSideName, originalDestination, type RemoteCluster, tunnel } from './near-side.ts';
+
+export interface NamedWay {
+  readonly cluster: string;
+  /** What the client connects to. */
+  readonly address: string;
+  readonly port: number;
+  /** What the gateway is asked for. */
+  readonly authority: string;
+}
+
+export interface NamedService {
+  /** `namespace/name` of the import. */
+  readonly key: string;
+  readonly owner: OwnerFacts;
+  readonly slices: readonly NamedSlice[];
+  /** The zone of clusterset names. */
+  readonly domain: string;
+}
+
+/** Also those without a ready endpoint: what is ready changes more often than who has which address. */
+export function namedWaysOf({ key, owner, slices, domain }: NamedService): NamedWay[] {
+  const [namespace, name] = (owner.traffic?.importedFrom || key).split('/');
+  const host = `${name}.${namespace}.svc.${domain}`;
+  const ports = new Set(owner.ports.filter(({ protocol }) => protocol === 'TCP').map(({ port }) => port));
+  return owner.ips.flatMap((ip) => {
+    const family = familyOf(ip);
+    const clusters = slices
+      .filter(({ endpoints }) => endpoints.some((each) => each.isAskedByName && each.behindGateway === family))
+      .map(({ cluster }) => cluster);
+    return [...new Set(clusters)].flatMap((cluster) =>
+      [...ports].map((port) => ({ cluster, address: formatAddress(ip), port, authority: authorityOf(host, port) })),
+    );
+  });
+}
+
+/** A listener with more chains would take Envoy seconds. */
+const waysMax = 10_000;
+
+/** None without ways. */
+export function namedWaysResources(
+  remote: Pick<RemoteCluster, 'id' | 'listenerPort'>,
+  ways: Iterable<NamedWay>,
+  address = anyAddress,
+): XdsResource[] {
+  const chains = new Map<string, JsonObject>();
+  for (const way of [...ways].sort(byDestination)) {
+    const chain = chainOf(nearSideName(remote.id), way);
+    if (chain !== undefined && chains.size < waysMax) chains.set(String(chain['name']), chain);
+  }
+  if (chains.size === 0) return [];
+  const name = `gateway-names/${remote.id}`;
+  const body = {
+    name,
+    address: listenAddress(address, namedListenerPort(remote.listenerPort)),
+    listener_filters: [originalDestination()],
+    filter_chains: [...chains.values()],
+  };
+  return [{ type: 'listener', name, body, causes: [] }];
+}
+
+function byDestination(one: NamedWay, other: NamedWay): number {
+  const [a, b] = [one, other].map((way) => `${authorityOf(way.address, way.port)} ${way.authority}`);
+  return a! < b! ? -1 : 1;
+}
+
+function chainOf(cluster: string, { address, port, authority }: NamedWay): JsonObject | undefined {
+  const ip = parseIp(address);
+  if (ip === undefined) return undefined;
+  return {
+    name: authorityOf(address, port),
+    filter_chain_match: {
+      destination_port: port,
+      prefix_ranges: [{ address_prefix: address, prefix_len: ip.family === 'IPv4' ? 32 : 128 }],
+    },
+    filters: [tunnel(cluster, authority)],
+  };
+}
