@@ -123,6 +123,28 @@ describeWith(['etcd', 'kubectl'], 'portolan api on etcd', () => {
     );
   });
 
+  test.concurrent('killed: the process that waits, or one at the same address, serves long before the lease has ended', async ({
+    onTestFinished,
+  }) => {
+    // Where elections may take 50 s, no lease is shorter than 75 s.
+    const slow = await startEtcd(join(directory, 'etcd-slow'), [
+      '--heartbeat-interval=1000',
+      '--election-timeout=50000',
+    ]);
+    onTestFinished(() => slow.stop());
+    const keys = join(directory, 'keys-killed');
+    writeFileSync(keys, `${Buffer.alloc(32, 7).toString('base64')}\n`, { mode: 0o600 });
+    const args = ['--etcd', slow.url, '--etcd-keys-file', keys, '--snapshots', 'none'];
+    const first = await start('killed-a', args);
+    await kubectlOf(first, 'killed').ok('create configmap kept --from-literal=a=1');
+    const waiting = start('killed-b', args, await freePort());
+    await first.stop('SIGKILL');
+    const second = await waiting;
+    await second.stop('SIGKILL');
+    const third = await start('killed-b', args, second.port);
+    expect(await kubectlOf(third, 'third').ok('get configmap kept -o name')).toBe('configmap/kept');
+  });
+
   test.concurrent('etcd frozen: requests are refused with a Status, readyz says why, watches end; when it is back all is well', async ({
     onTestFinished,
   }) => {

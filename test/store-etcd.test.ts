@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createServer } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { codes } from '../src/base/grpc/status.ts';
-import { silentLog } from '../src/base/log.ts';
+import { type Log, silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { makeAuthority } from '../src/dns/testing/edge/certs.ts';
 import { openEtcdStore } from '../src/home/open-store.ts';
@@ -30,14 +30,20 @@ interface Opening {
   readonly prefix?: string;
   readonly seal?: Seal;
   readonly onWaiting?: (holder: string) => void;
+  readonly isGone?: (holder: string) => Promise<boolean>;
+  readonly leaseSeconds?: number;
+  readonly log?: Log;
   readonly credentials?: { readonly name: string; readonly password: string } | undefined;
 }
 
 async function open(endpoint: EtcdEndpoint, opening: Opening = {}) {
   const client = new EtcdClient({ endpoints: [endpoint], credentials: opening.credentials });
   const layout = new Layout(opening.prefix ?? `/t/${count++}/`);
-  const { onWaiting } = opening;
-  const lock = await EtcdLock.acquire({ client, world, log: silentLog, key: layout.lock, address: 'here', onWaiting });
+  const { onWaiting, isGone, leaseSeconds = 5 } = opening;
+  const lock = await EtcdLock.acquire({
+    ...{ client, world, log: opening.log ?? silentLog, key: layout.lock, claimKey: layout.claim },
+    ...{ address: 'here', onWaiting, isGone, leaseSeconds },
+  });
   const { store } = await openEtcdStore({ world, client, lock, layout, seal: opening.seal });
   return { store, layout };
 }
@@ -45,6 +51,7 @@ async function open(endpoint: EtcdEndpoint, opening: Opening = {}) {
 /** Does something else with the next transaction than to send it. */
 class Interposed {
   next: ((send: () => Promise<Buffer>) => Promise<Buffer>) | undefined;
+  isCut = false;
   readonly endpoint: EtcdEndpoint;
 
   constructor(url: string) {
@@ -53,6 +60,7 @@ class Interposed {
       url,
       close: () => real.close(),
       call: (call) => {
+        if (this.isCut) return Promise.reject(lost());
         const { next } = this;
         if (next === undefined || !call.path.endsWith('/Txn')) return real.call(call);
         this.next = undefined;
@@ -148,6 +156,40 @@ describeWith(['etcd'], 'a store on etcd', () => {
     expect(text((await store.get('/a'))!.value)).toBe('second');
     for (const one of [first.store, store]) await one.close();
     remover.close();
+  });
+
+  test('nobody listens at the holder, which is cut off -> its lock is taken before the lease ends; it answers nothing meanwhile', async () => {
+    const prefix = '/gone/';
+    const between = new Interposed(etcd.url);
+    const first = await open(between.endpoint, { prefix, leaseSeconds: 600 });
+    await put(first.store, '/a', '1');
+    between.isCut = true;
+    const second = await open(etcdEndpoint({ url: etcd.url }), { prefix, isGone: async () => true });
+    const read = first.store.get('/a').then(
+      (entry) => text(entry!.value),
+      () => 'refused',
+    );
+    await put(second.store, '/a', '2');
+    between.isCut = false;
+    expect(await read).toBe('refused');
+    await expect(put(first.store, '/a', '3')).rejects.toBeInstanceOf(StoreUnavailableError);
+    expect(text((await second.store.get('/a'))!.value)).toBe('2');
+    for (const { store } of [first, second]) await store.close();
+  });
+
+  test('nobody listens at the holder, which lives -> it keeps its lock, and the other one says so', async () => {
+    const prefix = '/refused/';
+    const first = await open(etcdEndpoint({ url: etcd.url }), { prefix });
+    await put(first.store, '/a', '1');
+    const warnings: string[] = [];
+    const log = { ...silentLog, warn: (message: string) => warnings.push(message) } as Log;
+    const second = open(etcdEndpoint({ url: etcd.url }), { prefix, log, isGone: async () => true });
+    await until(() => warnings.length > 0);
+    expect(warnings).toEqual(['the process that serves this home seemed to be gone, and lives']);
+    expect(await put(first.store, '/a', '2')).toBe(2);
+    expect(text((await first.store.get('/a'))!.value)).toBe('2');
+    await first.store.close();
+    await (await second).store.close();
   });
 
   test('the lock has ended and nobody came -> the process takes it again and goes on', async () => {

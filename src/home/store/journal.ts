@@ -41,7 +41,9 @@ export interface Journal {
   close(): Promise<void>;
   /** The size of a commit that it can take; any if absent. */
   readonly commitMax?: { readonly keys: number; readonly bytes: number };
-  /** Why what is in memory may be older than what is stored; never if absent. */
+  /** Set while what is in memory may be older than what is stored; resolves when it is not, or is refused. */
+  untilReadable?(): Promise<void> | undefined;
+  /** Why reads are not even waited for; never if absent. */
   readRefusal?(): Error | undefined;
   /** Set by the user of the journal: called when it breaks, also between two calls. */
   onBroken?: ((error: JournalBrokenError) => void) | undefined;

@@ -154,11 +154,13 @@ export class LogStore implements Store {
   }
 
   async get(key: string): Promise<Entry | undefined> {
+    for (let wait = this.#untilReadable(); wait !== undefined; wait = this.#untilReadable()) await wait;
     this.#checkReadable();
     return this.#keyspace.get(key);
   }
 
   async range(request: RangeRequest): Promise<RangeResult> {
+    for (let wait = this.#untilReadable(); wait !== undefined; wait = this.#untilReadable()) await wait;
     this.#checkReadable();
     const { prefix, after, limit = Number.POSITIVE_INFINITY, countMax, revision = this.#revision } = request;
     if (revision > this.#revision) throw new FutureRevisionError(revision, this.#revision);
@@ -428,6 +430,11 @@ export class LogStore implements Store {
 
   #checkOpen(): void {
     if (this.#closing !== undefined) throw closedError();
+  }
+
+  /** Set while it is not known whether what is in memory is the newest. */
+  #untilReadable(): Promise<void> | undefined {
+    return this.#journal.untilReadable?.();
   }
 
   #checkReadable(): void {

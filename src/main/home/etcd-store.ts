@@ -39,6 +39,7 @@ export interface EtcdHomeOptions {
   readonly historyMs?: number | undefined;
   readonly metrics?: Metrics;
   readonly onWaiting?: (holder: string) => void;
+  readonly isGone?: (holder: string) => Promise<boolean>;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -86,13 +87,13 @@ export function sealOf({ etcd, world }: Pick<EtcdHomeOptions, 'etcd' | 'world'>)
 }
 
 export async function lockEtcd(
-  options: Pick<EtcdHomeOptions, 'world' | 'log' | 'etcd' | 'address' | 'onWaiting' | 'signal'>,
+  options: Pick<EtcdHomeOptions, 'world' | 'log' | 'etcd' | 'address' | 'onWaiting' | 'isGone' | 'signal'>,
 ) {
   const { etcd, ...waiting } = options;
   const client = new EtcdClient({ endpoints: etcd.endpoints.map(etcdEndpoint), credentials: etcd.credentials });
   const layout = new Layout(etcd.prefix);
   try {
-    const lock = await EtcdLock.acquire({ ...waiting, client, key: layout.lock });
+    const lock = await EtcdLock.acquire({ ...waiting, client, key: layout.lock, claimKey: layout.claim });
     return { client, lock, layout };
   } catch (error) {
     client.close();

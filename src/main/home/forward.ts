@@ -6,8 +6,8 @@ import { errorText, type Log } from '../../base/log.ts';
 import { type HostPort, parseHostPort } from '../../base/net/host-port.ts';
 
 export interface Forwarder {
-  /** Connections from now on go there; those that are open stay. */
-  to(address: string): void;
+  /** Connections from now on go there, or are ended at once; those that are open stay. */
+  to(address: string | undefined): void;
   /** Ends them all. The port is free when it resolves. */
   close(): Promise<void>;
 }
@@ -43,11 +43,27 @@ export function forwardConnections(listen: HostPort, log: Log): Forwarder {
   if (listen.port !== 0) server.listen(listen.port, listen.host);
   return {
     to: (address) => {
-      target = parseHostPort(address);
+      target = address === undefined ? undefined : parseHostPort(address);
     },
     close: () => {
       for (const socket of open) socket.destroy();
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+/** Whether nobody listens there. A process that is frozen or cannot be reached does not refuse. */
+export function isRefusedAt(address: string): Promise<boolean> {
+  const target = parseHostPort(address);
+  if (target === undefined || target.port === 0) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    const socket = connect({ ...target, timeout: connectMs });
+    const end = (isRefused: boolean) => {
+      socket.destroy();
+      resolve(isRefused);
+    };
+    socket.once('connect', () => end(false));
+    socket.once('timeout', () => end(false));
+    socket.once('error', (error: NodeJS.ErrnoException) => end(error.code === 'ECONNREFUSED'));
+  });
 }

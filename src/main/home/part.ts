@@ -36,7 +36,7 @@ import type { LogStore } from '../../home/store/log-store.ts';
 import { createClient } from '../../kube/client/client.ts';
 import { defaultServiceRanges } from '../../kube/objects/service.ts';
 import { type EtcdOptions, openEtcdHome } from './etcd-store.ts';
-import { type Forwarder, forwardConnections } from './forward.ts';
+import { type Forwarder, forwardConnections, isRefusedAt } from './forward.ts';
 import { kindRules } from './kind-rules.ts';
 import { movedFrom } from './moved.ts';
 
@@ -180,15 +180,18 @@ async function openInEtcd(
   const { world, log, directory, historyMs, etcd, listen, advertise, signal } = options;
   if (existsSync(`${directory}/store/facts.db`) && movedFrom(directory) === undefined)
     throw new Error(`${directory}/store holds a home already; bring it to etcd with portolan api migrate --to etcd`);
+  const address = formatHostPort(advertise?.host ?? listen.host, advertise?.port || listen.port);
   let forwarder: Forwarder | undefined;
   const onWaiting = (holder: string) => {
     log.info('another process serves this home; waiting, and passing connections on to it', { holder });
     forwarder ??= forwardConnections(listen, log);
-    forwarder.to(holder);
+    forwarder.to(holder === address ? undefined : holder);
   };
-  const address = formatHostPort(advertise?.host ?? listen.host, advertise?.port || listen.port);
+  // At our own address nobody else serves, unless it is that of a balancer.
+  const isGone = async (holder: string) => holder === address || isRefusedAt(holder);
+  const waiting = { address, onWaiting, isGone, signal };
   try {
-    const home = await openEtcdHome({ world, log, directory, etcd, historyMs, metrics, address, onWaiting, signal });
+    const home = await openEtcdHome({ world, log, directory, etcd, historyMs, metrics, ...waiting });
     parts.add('store', () => home.close());
     home.store.onBroken = (error) => options.onStoreLost?.(error);
     return home;

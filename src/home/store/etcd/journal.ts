@@ -161,9 +161,13 @@ export class EtcdJournal implements Journal {
     return this.#tip;
   }
 
+  untilReadable(): Promise<void> | undefined {
+    return this.#broken === undefined ? this.#options.lock.untilCertain() : undefined;
+  }
+
   readRefusal(): Error | undefined {
     if (this.#broken !== undefined) return this.#broken;
-    if (this.#options.lock.isCertain) return undefined;
+    if (!this.#options.lock.isStale) return undefined;
     return new Error('etcd does not answer: whether another process has taken over is not known');
   }
 

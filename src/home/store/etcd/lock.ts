@@ -1,9 +1,11 @@
 // Which process may write a home: the one that made the lock key, on a lease that it keeps alive. Others wait. While the
-// lease was confirmed a short time ago, nobody else can have written anything.
+// lock was seen in etcd a short time ago, nobody else can have written anything.
 
 import { errorText, type Log } from '../../../base/log.ts';
 import { sleep, type Timer, type World } from '../../../base/world.ts';
+import { type Claim, removeByClaim } from './claim.ts';
 import { type EtcdClient, EtcdError } from './client.ts';
+import { encodeHolder, type Holder, holderOf } from './holder.ts';
 import type { Condition } from './messages.ts';
 
 export interface LockOptions {
@@ -11,25 +13,27 @@ export interface LockOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly key: string;
+  /** Where a process that waits says that it wants the lock of one that seems to be gone. */
+  readonly claimKey: string;
   /** How others reach this process. */
   readonly address: string;
   /** Called with the address of the process that holds it, at first and when that changes. */
   readonly onWaiting?: ((holder: string) => void) | undefined;
+  /** Whether nobody listens at the holder's address. It may be wrong: the holder is asked before its lock is removed. */
+  readonly isGone?: ((holder: string) => Promise<boolean>) | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly leaseSeconds?: number;
 }
 
-interface Holder {
-  readonly id: string;
-  readonly address: string;
-  /** The lease of the key. */
-  readonly lease: string;
-}
-
 const defaultLeaseSeconds = 5;
 const pollMs = 400;
-/** Clocks of two machines may run differently, by much less than this. */
-const certainPart = 0.8;
+/** Of the lease. Clocks of two machines may run differently, by much less than the rest. */
+const stalePart = 0.8;
+/** Whoever claims the lock waits for longer than this, which is written in it. */
+const certainMs = 1_000;
+const confirmEveryMs = 250;
+/** Somebody who cannot reach the holder does not ask it all the time whether it lives. */
+const claimPauseMs = 10_000;
 
 export class EtcdLock {
   readonly #options: LockOptions;
@@ -37,11 +41,16 @@ export class EtcdLock {
   readonly #leaseMs: number;
   #leaseId = 0n;
   #createRevision = 0;
-  /** When the last confirmation was asked for. */
+  /** When it was asked for that the lock is ours and nobody claims it, the last time that this was so. */
   #confirmedMs = 0;
+  /** The same for the lease. */
+  #renewedMs = 0;
   #timer: Timer | undefined;
   #isReleased = false;
   #grantedMs = 0;
+  #claimAgainMs = 0;
+  /** Reads that wait until it is certain again. */
+  #awaited: (PromiseWithResolvers<void> & { readonly timer: Timer }) | undefined;
   #taking: Promise<void> | undefined;
   /** Set by its user: whether nobody else has written, asked when the lock had ended and was had again. */
   isUnchanged: (() => Promise<boolean>) | undefined;
@@ -70,10 +79,11 @@ export class EtcdLock {
       }
       if (holder === undefined) break;
       if (holder !== 'unknown' && holder.address !== waitingFor) options.onWaiting?.((waitingFor = holder.address));
+      if (holder !== 'unknown' && (await lock.#hasRemoved(holder))) continue;
       await sleep(options.world.timers, pollMs, options.signal);
     }
-    lock.#confirmedMs = lock.#grantedMs;
-    lock.#keepAliveLater(lock.#leaseMs / 5);
+    lock.#confirmed(lock.#grantedMs, lock.#grantedMs);
+    lock.#confirmLater();
     return lock;
   }
 
@@ -84,14 +94,30 @@ export class EtcdLock {
 
   /** Nobody else can have written until now. */
   get isCertain(): boolean {
-    return this.#options.world.clock.monotonicMs() - this.#confirmedMs < this.#leaseMs * certainPart;
+    return this.#options.world.clock.monotonicMs() - this.#confirmedMs < certainMs && !this.isStale;
+  }
+
+  /** It has not been certain for so long that another process may be writing. */
+  get isStale(): boolean {
+    return this.#staleAtMs <= this.#options.world.clock.monotonicMs();
+  }
+
+  /** Resolves when it is certain again, or stale; undefined if it is one of them. */
+  untilCertain(): Promise<void> | undefined {
+    if (this.isCertain || this.isStale) return undefined;
+    if (this.#awaited === undefined) {
+      const { timers, clock } = this.#options.world;
+      const timer = timers.after(this.#staleAtMs - clock.monotonicMs(), () => this.#endWaiting());
+      this.#awaited = { ...Promise.withResolvers<void>(), timer };
+    }
+    return this.#awaited.promise;
   }
 
   /** Who holds it according to etcd; undefined if nobody does. */
   async holder(): Promise<Holder | undefined> {
     const { client, key } = this.#options;
     const found = (await client.range({ key })).entries[0];
-    return found && holderOf(key, found.value);
+    return found && holderOf(found);
   }
 
   get id(): string {
@@ -101,6 +127,7 @@ export class EtcdLock {
   async release(): Promise<void> {
     this.#isReleased = true;
     this.#timer?.cancel();
+    this.#endWaiting();
     await this.#options.client.revokeLease(this.#leaseId).catch(() => undefined);
   }
 
@@ -109,7 +136,7 @@ export class EtcdLock {
     const { client, key, world, address } = this.#options;
     const present = (await client.range({ key })).entries[0];
     if (present !== undefined) {
-      const holder = holderOf(key, present.value);
+      const holder = holderOf(present);
       if (holder.id !== this.#id) return holder;
       // Ours already: the answer to an earlier try was lost, or comes late.
       this.#createRevision = present.createRevision;
@@ -118,7 +145,7 @@ export class EtcdLock {
     }
     this.#grantedMs = world.clock.monotonicMs();
     const { leaseId } = await client.grantLease(this.#leaseMs / 1000);
-    const value = Buffer.from(JSON.stringify({ v: 1, id: this.#id, address, lease: String(leaseId) }));
+    const value = encodeHolder({ id: this.#id, address, lease: String(leaseId), certainMs });
     const { hasSucceeded, revision } = await client.txn({
       conditions: [{ key, createRevision: 0 }],
       operations: [{ put: key, value, leaseId }],
@@ -132,23 +159,76 @@ export class EtcdLock {
     return undefined;
   }
 
-  #keepAliveLater(delayMs: number): void {
-    if (!this.#isReleased) this.#timer = this.#options.world.timers.after(delayMs, () => void this.#keepAlive());
+  /** Whether the lock of a process that is gone was removed before its lease ended. */
+  async #hasRemoved(holder: Holder): Promise<boolean> {
+    const { isGone, world, log } = this.#options;
+    if (holder.certainMs === undefined || world.clock.monotonicMs() < this.#claimAgainMs) return false;
+    if (!(await isGone?.(holder.address))) return false;
+    const outcome = await removeByClaim({ ...this.#options, holder, leaseMs: this.#leaseMs }).catch((error) => {
+      this.#options.signal?.throwIfAborted();
+      log.debug('the lock could not be claimed', { error: errorText(error) });
+      return 'failed' as const;
+    });
+    if (outcome === 'removed')
+      log.info('the process that served this home is gone; taking over', { from: holder.address });
+    else this.#claimAgainMs = world.clock.monotonicMs() + claimPauseMs;
+    if (outcome === 'denied')
+      log.warn('the process that serves this home seemed to be gone, and lives', { holder: holder.address });
+    return outcome === 'removed';
   }
 
-  async #keepAlive(): Promise<void> {
+  #confirmLater(): void {
+    if (!this.#isReleased) this.#timer = this.#options.world.timers.after(confirmEveryMs, () => void this.#confirm());
+  }
+
+  async #confirm(): Promise<void> {
     const askedMs = this.#options.world.clock.monotonicMs();
     try {
-      const { seconds } = await this.#options.client.keepAlive(this.#leaseId);
+      const [{ seconds }, found] = await Promise.all([this.#options.client.keepAlive(this.#leaseId), this.#look()]);
       if (this.#isReleased) return;
-      if (seconds === 0) await this.takeAgain();
-      else this.#confirmedMs = askedMs;
-      if (this.#isReleased) return;
-      this.#keepAliveLater(this.#leaseMs / 5);
+      if (seconds === 0 || !found.isOurs) await this.takeAgain();
+      else if (found.claim === undefined) this.#confirmed(askedMs, askedMs);
+      else await this.#deny(found.claim, askedMs);
     } catch (error) {
-      this.#options.log.debug('the lease in etcd could not be renewed', { error: errorText(error) });
-      this.#keepAliveLater(this.#leaseMs / 20);
+      this.#options.log.debug('the lock in etcd could not be confirmed', { error: errorText(error) });
     }
+    this.#confirmLater();
+  }
+
+  /** Both keys as they were at one moment; nothing else of a home lies between them. */
+  async #look() {
+    const { client, key, claimKey } = this.#options;
+    const { entries } = await client.range({ key: claimKey, until: `${key}\0` });
+    const lock = entries.find((entry) => entry.key === key);
+    const claim = entries.find((entry) => entry.key === claimKey);
+    return { isOurs: lock?.createRevision === this.#createRevision, claim };
+  }
+
+  /** Whoever claims the lock may remove it only as long as this has not been done. */
+  async #deny(claim: Claim, renewedMs: number): Promise<void> {
+    const { client, world, claimKey } = this.#options;
+    const askedMs = world.clock.monotonicMs();
+    const { hasSucceeded } = await client.txn({
+      conditions: [this.condition, { key: claimKey, modRevision: claim.modRevision }],
+      operations: [{ remove: claimKey }],
+    });
+    if (hasSucceeded) this.#confirmed(askedMs, renewedMs);
+  }
+
+  #confirmed(confirmedMs: number, renewedMs: number): void {
+    this.#confirmedMs = confirmedMs;
+    this.#renewedMs = renewedMs;
+    if (this.isCertain) this.#endWaiting();
+  }
+
+  get #staleAtMs(): number {
+    return Math.min(this.#confirmedMs, this.#renewedMs) + this.#leaseMs * stalePart;
+  }
+
+  #endWaiting(): void {
+    this.#awaited?.timer.cancel();
+    this.#awaited?.resolve();
+    this.#awaited = undefined;
   }
 
   /** The lease has ended while etcd or this process was away. If nobody came meanwhile, it goes on. */
@@ -162,22 +242,12 @@ export class EtcdLock {
     this.#confirmedMs = Number.NEGATIVE_INFINITY;
     const holder = await this.#try();
     if (holder === undefined && (await this.isUnchanged?.()) !== false) {
-      this.#confirmedMs = this.#grantedMs;
+      this.#confirmed(this.#grantedMs, this.#grantedMs);
       return;
     }
     this.#isReleased = true;
+    this.#endWaiting();
     const now = holder === undefined ? 'it is not serving any more' : `it is at ${holder.address}`;
     this.onLost?.(new Error(`another process has taken over while this one was away from etcd; ${now}`));
   }
-}
-
-function holderOf(key: string, value: Uint8Array): Holder {
-  try {
-    const { v, id, address, lease } = JSON.parse(Buffer.from(value).toString());
-    const isHolder = v === 1 && typeof id === 'string' && typeof address === 'string' && /^\d+$/.test(lease);
-    if (isHolder) return { id, address, lease };
-  } catch {
-    // Said below.
-  }
-  throw new Error(`etcd key ${key}: this is not what a home writes; give a prefix of its own`);
 }

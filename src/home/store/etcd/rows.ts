@@ -16,6 +16,11 @@ export class Layout {
     return `${this.prefix}lock`;
   }
 
+  /** Which process wants the lock of one that seems to be gone. */
+  get claim(): string {
+    return `${this.prefix}claim`;
+  }
+
   /** The last transaction of the journal, and its floor. */
   get tip(): string {
     return `${this.prefix}tip`;
