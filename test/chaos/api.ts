@@ -32,6 +32,7 @@ export interface ChaosResult {
   readonly history: History;
 }
 
+const writesPerLife = 30;
 const names = Array.from({ length: 200 }, (_, index) => `register-${index}`);
 
 export async function runChaos(
@@ -56,6 +57,7 @@ export async function runChaos(
     ];
     for (let kill = 1; kill <= options.kills; kill += 1) {
       await new Promise((resolve) => setTimeout(resolve, Math.random() * options.lifeMsMax));
+      await untilAcknowledged(history, kill * writesPerLife);
       await cluster.disturb();
       if (kill % 10 === 0) options.say(`${kill} kills, ${history.acknowledged.length} acknowledged writes`);
     }
@@ -81,6 +83,13 @@ export async function runChaos(
     await cluster.end();
     rmSync(data, { recursive: true, force: true });
   }
+}
+
+/** A busy machine gets little done: it must be something, or there is nothing to lose. */
+async function untilAcknowledged(history: History, count: number): Promise<void> {
+  const deadline = performance.now() + 30_000;
+  while (history.acknowledged.length < count && performance.now() < deadline)
+    await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
 /** One that is killed and started again on the same data and port. */
