@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundlePages } from './pages.mjs';
 import { root } from './setup.mjs';
+import { bundleTelemetry } from './telemetry.mjs';
 
 export async function build() {
   const stamp = `${root}dist/.built`;
@@ -27,6 +28,7 @@ export async function build() {
   try {
     compile(fresh);
     await compileDefinitions(fresh);
+    await bundleTelemetry(fresh, `${root}dist`);
     await bundlePages(`${fresh}/dashboard`, `${root}dist/dashboard`);
     writeFileSync(`${fresh}/.built`, '');
     spawnSync('touch', ['-d', startedAt.toISOString(), `${fresh}/.built`]);

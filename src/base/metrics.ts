@@ -22,6 +22,16 @@ export interface Metrics {
   /** The text that `/metrics` answers, and its content type. */
   text(): Promise<string>;
   readonly contentType: string;
+  /** The same as values. */
+  series(): Promise<readonly MetricSeries[]>;
+}
+
+export interface MetricSeries {
+  /** With the prefix. */
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  readonly values: readonly ComputedValue[];
 }
 
 export interface ComputedMetric extends MetricOptions {
@@ -93,9 +103,14 @@ export function createMetrics(): Metrics {
       metrics.gauge({ ...certificateExpiry, collect: (gauge) => setEnds(gauge, ends) });
     },
     text: () => registry.metrics(),
+    series: () => seriesIn(registry),
     contentType: registry.contentType,
   };
   return metrics;
+}
+
+export async function seriesIn(registry: Registry): Promise<readonly MetricSeries[]> {
+  return (await registry.getMetricsAsJSON()) as unknown as readonly MetricSeries[];
 }
 
 function setEnds(gauge: Gauge, ends: ReadonlyMap<string, () => number | undefined>): void {

@@ -9,6 +9,8 @@ export interface World {
   readonly random: Random;
   readonly network: Network;
   readonly disk: Disk;
+  /** Absent where nobody is told of changes. */
+  readonly tracing?: Tracing;
 }
 
 export interface Clock {
@@ -32,6 +34,26 @@ export interface Random {
   /** Unpredictable in the real world: good for ids and tokens. */
   bytes(count: number): Uint8Array;
   uuid(): string;
+}
+
+/** Tells of the way of changes, by spans. */
+export interface Tracing {
+  begin(name: string, start: SpanStart): TraceSpan;
+}
+
+interface SpanStart {
+  /** As `traceparent` of the span that this one follows from; a new trace begins without one. */
+  readonly parent: string | undefined;
+  /** Wall time. */
+  readonly startMs: number;
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+export interface TraceSpan {
+  /** To be carried to those who go on. */
+  readonly traceparent: string;
+  /** It is sent when it has ended; one that never does is forgotten. */
+  end(atMs: number): void;
 }
 
 export interface Network {

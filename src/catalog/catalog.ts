@@ -6,6 +6,7 @@ import type { AddressClaim } from '../addresses/address-claim.ts';
 import { addressProblem, noOthers } from '../addresses/address-right.ts';
 import { isSameJson } from '../base/json.ts';
 import { formatAddress, formatRange, type IpRange } from '../base/net/ip.ts';
+import { carriedTrace } from '../base/telemetry/carried-trace.ts';
 import type { Clock, Timer, Timers } from '../base/world.ts';
 import { seenFrom } from '../clusterset/rules/choice/locality.ts';
 import { type SetLocality, unknownLocality } from '../clusterset/rules/locality.ts';
@@ -53,12 +54,15 @@ export interface CatalogChange {
   readonly sinceMs: number;
   /** For a new import: wall time since which this cluster could have imported it. */
   readonly importableSinceMs?: number;
+  /** For a new import that carries a trace. */
+  readonly traceparent?: string;
 }
 
 interface Dirty {
   readonly before: OwnerNames;
   readonly sinceMs: number;
   importableSinceMs?: number;
+  traceparent?: string;
 }
 
 /** Slices are read when they are asked for. */
@@ -442,8 +446,10 @@ export class Catalog {
       this.#touch(`s/${ownerKey.slice(2)}`, undefined);
     const isNewImport = incoming !== undefined && this.#stage.i === 'read' && !this.facts.ownerOf(ownerKey).isPresent;
     if (!this.#dirty.has(ownerKey)) this.#rememberNames(ownerKey, side);
-    if (isNewImport)
-      this.#dirty.get(ownerKey)!.importableSinceMs = readImportableSinceMs(incoming.metadata.annotations);
+    if (!isNewImport) return;
+    const dirty = this.#dirty.get(ownerKey)!;
+    dirty.importableSinceMs = readImportableSinceMs(incoming.metadata.annotations);
+    dirty.traceparent = carriedTrace(incoming);
   }
 
   #isOrWillBeTransparent(ownerKey: string, incoming: ImportLike | undefined): boolean {
@@ -467,10 +473,10 @@ export class Catalog {
   #changeOf(
     key: string,
     names: readonly string[],
-    { sinceMs, importableSinceMs }: Omit<Dirty, 'before'>,
+    { sinceMs, importableSinceMs, traceparent }: Omit<Dirty, 'before'>,
   ): CatalogChange {
     const [namespace, service] = splitKey(key.slice(2));
-    return { zone: this.#zoneOf(key), namespace, service, names, sinceMs, importableSinceMs };
+    return { zone: this.#zoneOf(key), namespace, service, names, sinceMs, importableSinceMs, traceparent };
   }
 
   /** Brings the table from `before` to `after`; returns the names that changed. */

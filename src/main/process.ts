@@ -6,11 +6,20 @@ import { Backoff } from '../base/backoff.ts';
 import { createLog, errorText, type Log, type LogLevel } from '../base/log.ts';
 import { Parts } from '../base/parts.ts';
 import { ConnectionError } from '../base/real/connection-error.ts';
+import { createRealWorld } from '../base/real/world.ts';
 import { sleep, type World } from '../base/world.ts';
 import { ApiError } from '../kube/objects/api-error.ts';
+import { stopTelemetry, withTelemetry } from './telemetry.ts';
 
 export function processLog(world: World, level: LogLevel): Log {
   return createLog({ clock: world.clock, level, write: (line) => process.stderr.write(line) });
+}
+
+/** What every role begins with. */
+export async function openRole(role: string, level: LogLevel): Promise<{ readonly world: World; readonly log: Log }> {
+  const real = createRealWorld();
+  const log = processLog(real, level);
+  return { log, world: await withTelemetry(role, real, log) };
 }
 
 /** The node that this process runs on: in a Pod the hostname is that of the Pod. */
@@ -63,11 +72,13 @@ export function untilStopped(log: Log, stop: (signal: NodeJS.Signals) => Promise
       if (stoppingSinceMs !== undefined) return;
       stoppingSinceMs = nowMs;
       log.info('stopping', { signal });
-      stop(signal).then(resolve, (error) => {
-        log.error('stopping failed', { error: errorText(error) });
-        process.exitCode = 1;
-        resolve();
-      });
+      stop(signal)
+        .finally(stopTelemetry)
+        .then(resolve, (error) => {
+          log.error('stopping failed', { error: errorText(error) });
+          process.exitCode = 1;
+          resolve();
+        });
     };
     process.on('SIGINT', onSignal);
     process.on('SIGTERM', onSignal);

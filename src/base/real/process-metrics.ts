@@ -2,7 +2,7 @@
 // collection. Collected once, however many parts run in the process.
 
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { createMetrics, type Metrics } from '../metrics.ts';
+import { createMetrics, type MetricSeries, type Metrics, seriesIn } from '../metrics.ts';
 import { version } from '../version.ts';
 
 /** Metrics of one part, with its build and those of its process. */
@@ -15,8 +15,22 @@ export function createPartMetrics(part: string): Metrics {
       labelNames: ['part', 'version', 'node_version'],
     })
     .set({ part, version, node_version: process.version }, 1);
+  parts.add({ part, metrics });
   return { ...metrics, text: async () => `${await metrics.text()}\n${await processRegistry().metrics()}` };
 }
+
+export interface PartMetrics {
+  readonly part: string;
+  readonly metrics: Pick<Metrics, 'series'>;
+}
+
+/** Of all parts of this process, and what it uses itself. */
+export function metricsOfProcess(): readonly PartMetrics[] {
+  const own = { series: (): Promise<readonly MetricSeries[]> => seriesIn(processRegistry()) };
+  return [...parts, { part: 'process', metrics: own }];
+}
+
+const parts = new Set<PartMetrics>();
 
 // Their values take time in proportion to the open sockets, and their names are against the conventions.
 const unwanted = /^nodejs_active_/;

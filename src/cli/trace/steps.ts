@@ -1,22 +1,13 @@
 // The way of one service from its exports to answers and connections in one cluster, step by step: when each happened, and at
 // which it stops. Pure.
 
+import type { TraceStep } from '../../base/telemetry/steps.ts';
 import { formatElapsed } from '../../base/text/elapsed.ts';
 import type { Read } from '../../doctor/facts.ts';
 import type { ExporterFacts, ImporterFacts, Mark, TraceFacts } from './facts.ts';
 
 export interface Step {
-  readonly step:
-    | 'export'
-    | 'endpoints'
-    | 'record'
-    | 'merged'
-    | 'import'
-    | 'slices'
-    | 'hop'
-    | 'answer'
-    | 'carried'
-    | 'connection';
+  readonly step: TraceStep;
   /** The cluster or part where it happens. */
   readonly where: string;
   readonly state: 'ok' | 'stopped' | 'unchecked';

@@ -27,6 +27,7 @@ import { localAddresses } from '../rules/shard-addresses.ts';
 import { planShard, publishedRecord, shardAddresses } from '../rules/shard-record.ts';
 import { bringSlice } from './bring-slice.ts';
 import type { PublishingTurns } from './publishing-turns.ts';
+import { traceExport } from './traces.ts';
 
 /** Writes for one service to one home. */
 const writes = { atOnceMax: 8 };
@@ -39,6 +40,10 @@ interface ExportFacts {
   readonly self: Member;
   readonly service: Service;
   readonly serviceExport: ServiceExport;
+}
+
+interface TracedPlan extends SlicePlan {
+  readonly traceparent: string | undefined;
 }
 
 export interface ExportControllerOptions {
@@ -103,9 +108,12 @@ export function createExportController({ context, publications, turns }: ExportC
     const plan = planSlices(request, planSource);
     try {
       // Endpoints first: an import that appears has something behind it.
+      const trace = ownShard(key, facts.self) === undefined ? traceOf(key, facts) : undefined;
       await publishSlices(key, facts.self, plan.slices);
-      const waitMs = await publishShard(key, facts, plan);
+      const traceparent = trace?.endpointsWritten();
+      const waitMs = await publishShard(key, facts, { ...plan, traceparent });
       if (waitMs > 0) return { requeueAfterMs: waitMs };
+      trace?.recordWritten();
     } catch (error) {
       // Our copy was behind: the next attempt plans from a fresh one.
       if (isConflict(error) || (isNotFound(error) && hasRecords(key, facts.self))) throw error;
@@ -120,6 +128,10 @@ export function createExportController({ context, publications, turns }: ExportC
     const { readyCount, refused } = plan;
     publications.set(key, { kind: 'published', notes: all, exportTo, readyCount, refused });
     return undefined;
+  }
+
+  function traceOf(key: string, { serviceExport }: ExportFacts) {
+    return traceExport(context, parseServiceKey(key), serviceExport);
   }
 
   async function publishSlices(key: string, { endpoints }: Member, slices: readonly PublishedSlice[]): Promise<void> {
@@ -139,7 +151,7 @@ export function createExportController({ context, publications, turns }: ExportC
   }
 
   /** Returns how long it is to wait; 0 if it is written. */
-  async function publishShard(key: string, facts: ExportFacts, plan: SlicePlan): Promise<number> {
+  async function publishShard(key: string, facts: ExportFacts, plan: TracedPlan): Promise<number> {
     turns.keep(key);
     const present = ownShard(key, facts.self);
     const waitMs = present === undefined ? await turns.waitMs(key) : 0;
@@ -155,6 +167,7 @@ export function createExportController({ context, publications, turns }: ExportC
       namespace: membership.namespace,
       rules: context.ownAddresses().rules,
       localIps: localIpsOf(key, facts.service, plan),
+      traceparent: plan.traceparent,
     });
     await apply<ServiceShard>({ client: broker, type: serviceShardType, present, change: replaceWith(wanted) });
     return 0;

@@ -4,6 +4,7 @@
 import type { Allocator } from '../../addresses/allocator.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { WorkResult } from '../../base/queue.ts';
+import { carriedTrace, traceAnnotations } from '../../base/telemetry/carried-trace.ts';
 import { deleteIfPresent } from '../../kube/client/absent.ts';
 import { apply, isAsWanted, replaceWith } from '../../kube/client/apply.ts';
 import { confirmOwner } from '../../kube/client/confirm-owner.ts';
@@ -36,6 +37,7 @@ import type { ExportedService } from './policies/import-names.ts';
 import type { Routes } from './policies/routes.ts';
 import { observePropagation } from './propagation.ts';
 import { dropStandIn } from './stand-in-service.ts';
+import { ImportTraces } from './traces.ts';
 
 export interface ImportController {
   reconcile(key: string): Promise<WorkResult | undefined>;
@@ -54,6 +56,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
   // Another implementation in this cluster may want imports to be something else.
   const putBacks = createPutBacks(context.world.clock);
   const propagation = observePropagation(context);
+  const traces = new ImportTraces(context);
   let lastDerivedProblem: string | undefined;
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
@@ -94,8 +97,10 @@ export function createImportController(context: AgentContext, allocator: Allocat
     const isReachable = used.length > 0 || absent.length === 0;
     const held: HeldAddresses = { ...(isReachable ? await hold(source, facts) : nothingHeld), absent };
     const isDerived = source === 'derived' && held.isDerived !== false && held.ips.length > 0;
+    const trace = traces.begin(local, facts);
     const annotations = {
       ...ownAnnotations(facts),
+      ...traceAnnotations(carriedTrace(facts.present) ?? trace.traceparent),
       ...(isDerived ? { [derivedServiceAnnotation]: derivedServiceName(local) } : {}),
     };
     const wanted = planImport({ service: local, merge, ips: held.ips, annotations });
@@ -107,10 +112,12 @@ export function createImportController(context: AgentContext, allocator: Allocat
         throw error;
       },
     );
+    trace.importWritten();
     await allocator.release(importOwner(local), held.ips);
     if (source !== 'derived' || !isReachable) await dropDerived(context, local);
     await bringStandIn(context, { written, local }, merge);
     await bringSlices(key, { ...facts, isDerived }, written);
+    trace.slicesWritten();
     propagation.imported(service, facts.records, facts.present);
     await writeImportStatus(context, written, { merge: facts.merge, records: facts.records, held, source });
     if (held.problem !== undefined) tellDerived(key, held.problem);

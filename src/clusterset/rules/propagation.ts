@@ -49,10 +49,17 @@ export class ImportedRecords {
   }
 
   /** Whether this record of the service was not seen yet; from now on it was. */
-  isNew({ namespace, name }: ServiceKey, cluster: string, uid: string): boolean {
-    const key = `${cluster} ${namespace}/${name}`;
-    if (this.#uids.get(key) === uid) return false;
-    this.#uids.set(key, uid);
+  isNew(service: ServiceKey, cluster: string, uid: string): boolean {
+    if (this.has(service, cluster, uid)) return false;
+    this.#uids.set(keyOf(service, cluster), uid);
     return true;
   }
+
+  has(service: ServiceKey, cluster: string, uid: string): boolean {
+    return this.#uids.get(keyOf(service, cluster)) === uid;
+  }
+}
+
+function keyOf({ namespace, name }: ServiceKey, cluster: string): string {
+  return `${cluster} ${namespace}/${name}`;
 }

@@ -2,6 +2,7 @@
 // reads. A record's service is in its labels, its cluster is the namespace it lies in. Pure. Fields that make no sense are
 // left out: another cluster wrote them.
 
+import { traceAnnotations } from '../../base/telemetry/carried-trace.ts';
 import { boundedName } from '../../kube/objects/bounded-name.ts';
 import {
   type EndpointSlice,
@@ -35,6 +36,8 @@ export interface ShardPlanRequest {
   readonly rules: OwnAddressRules;
   /** Addresses for clients in this cluster; undefined where its cluster IPs are routed. */
   readonly localIps?: readonly string[] | undefined;
+  /** Of a record that is made anew; later it stays as it is. */
+  readonly traceparent?: string | undefined;
 }
 
 export function planShard(request: ShardPlanRequest): ServiceShard {
@@ -47,7 +50,7 @@ export function planShard(request: ShardPlanRequest): ServiceShard {
   return {
     apiVersion: apiVersionOf(serviceShardType),
     kind: serviceShardType.kind,
-    metadata: { name: recordName(keyOfService(service)), namespace },
+    metadata: { name: recordName(keyOfService(service)), namespace, ...metadataOfTrace(request.traceparent) },
     spec: {
       exportedAt: serviceExport.metadata.creationTimestamp ?? '',
       type: isHeadless(service) ? 'Headless' : 'ClusterSetIP',
@@ -76,6 +79,10 @@ export function planShard(request: ShardPlanRequest): ServiceShard {
       ...(share === undefined ? {} : { share }),
     },
   };
+}
+
+function metadataOfTrace(traceparent: string | undefined) {
+  return traceparent === undefined ? {} : { annotations: traceAnnotations(traceparent) };
 }
 
 /** Why a record cannot be counted, whoever wrote it; undefined if it can. One that is too large would hold up all. */

@@ -1,7 +1,6 @@
 // The process of `portolan agent`: from flags to running controllers, their admin endpoint, and its end.
 
 import { createRealHost } from '../../base/real/host.ts';
-import { createRealWorld } from '../../base/real/world.ts';
 import { sleep, type World } from '../../base/world.ts';
 import { describeError } from '../../cli/exit-codes.ts';
 import type { AgentFlags } from '../../cli/roles/agent.ts';
@@ -10,14 +9,13 @@ import { loadPlugins } from '../../external/plugins/edge/load.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
-import { processLog, untilStopped, withParts } from '../process.ts';
+import { openRole, untilStopped, withParts } from '../process.ts';
 import { startAgentPart } from './part.ts';
 
 export async function runAgent(flags: AgentFlags): Promise<void> {
   const listen = parseListen(flags.adminListen, '--admin-listen');
-  const world = createRealWorld();
   const host = createRealHost();
-  const log = processLog(world, flags.logLevel);
+  const { world, log } = await openRole('agent', flags.logLevel);
   const find = (kubeconfig: string | undefined, context?: string) =>
     findHome({
       host,

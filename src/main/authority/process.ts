@@ -19,7 +19,7 @@ const firstLookMs = 3000;
 
 export function runAuthority(flags: AuthorityFlags): Promise<void> {
   checkAuthorityFlags(flags);
-  return runDnsServer(flags, { start });
+  return runDnsServer(flags, { name: 'authority', start });
 }
 
 async function start(flags: AuthorityFlags, hands: Hands): Promise<Running> {

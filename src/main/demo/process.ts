@@ -6,6 +6,7 @@ import { Parts } from '../../base/parts.ts';
 import type { DemoFlags } from '../../cli/roles/demo.ts';
 import type { ClusterSetDeps } from '../../cli/with-home.ts';
 import { portolanPath, processLog, untilStopped } from '../process.ts';
+import { withTelemetry } from '../telemetry.ts';
 import { sendControl } from './control.ts';
 import { type DemoFile, startDemo } from './part.ts';
 import { screen } from './screen.ts';
@@ -16,7 +17,8 @@ export async function runDemo(flags: DemoFlags, deps: ClusterSetDeps): Promise<v
   const parts = new Parts(log);
   try {
     const say = (line: string) => process.stdout.write(`  ${line}\n`);
-    const demo = await startDemo({ ...deps, log, directory, parts, admins: new Map() }, say);
+    const world = await withTelemetry('demo', deps.world, log);
+    const demo = await startDemo({ ...deps, world, log, directory, parts, admins: new Map() }, say);
     const stopped = untilStopped(log, () => parts.stop());
     process.stdout.write(screen(demo, { directory, portolan: portolanPath() }));
     process.stdout.write('ready\n');

@@ -12,12 +12,13 @@ import type { World } from '../../base/world.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Zone } from '../../catalog/names/zones.ts';
 import { observeChanges, registerDnsMetrics } from '../../dns/metrics/metrics.ts';
+import { traceAnswers } from '../../dns/metrics/traces.ts';
 import type { DnsServer } from '../../dns/server.ts';
 import type { NamedCertificate } from './certificates.ts';
 
 export interface DnsAdminOptions {
   readonly part: 'dns' | 'authority';
-  readonly world: Pick<World, 'clock'>;
+  readonly world: Pick<World, 'clock' | 'tracing'>;
   readonly listen: { readonly host: string; readonly port: number };
   readonly server: DnsServer;
   readonly zones: () => readonly Zone[];
@@ -40,6 +41,7 @@ export function startDnsAdmin(options: DnsAdminOptions): Promise<AdminEndpoint> 
   });
   for (const { name, endsMs } of options.certificates ?? []) metrics.certificateEnd(name, endsMs);
   if (catalog) observeChanges({ metrics, catalog, clock: world.clock });
+  if (catalog && options.part === 'dns') traceAnswers(world, catalog);
   const routes = { '/explain': explainRoute(server), '/querylog': queryLogRoute(server) };
   return startAdminEndpoint({ ...options, metrics, routes });
 }

@@ -29,7 +29,7 @@ import { openStubAccess } from './stub-access.ts';
 
 export function runDns(flags: DnsFlags): Promise<void> {
   checkFlags(flags);
-  return runDnsServer(flags, { start, followId: followIdUnlessGiven });
+  return runDnsServer(flags, { name: 'dns', start, followId: followIdUnlessGiven });
 }
 
 /** A resolver serves the cluster that a flag names, else the one that the home belongs to. */

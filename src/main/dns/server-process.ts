@@ -9,7 +9,6 @@ import { Parts } from '../../base/parts.ts';
 import { followCertificateFiles } from '../../base/real/certificate-files.ts';
 import { growFreely, stayCompact } from '../../base/real/collect-garbage.ts';
 import { createRealHost } from '../../base/real/host.ts';
-import { createRealWorld } from '../../base/real/world.ts';
 import { sleep, type World } from '../../base/world.ts';
 import { findNamesCopy, type NamesCopy } from '../../catalog/copy/copy-keeper.ts';
 import {
@@ -24,13 +23,14 @@ import { parseListen } from '../../cli/roles/options.ts';
 import type { TlsMaterial } from '../../dns/config/config.ts';
 import type { DnsServer } from '../../dns/server.ts';
 import type { FollowedClusterId } from '../ground/followed-cluster-id.ts';
-import { nodeName, processLog, untilStopped, withParts } from '../process.ts';
+import { nodeName, openRole, untilStopped, withParts } from '../process.ts';
 import { startDnsAdmin } from './admin.ts';
 
 /** The flags of a server, with those of a resolver that change while it runs. */
 type ServedFlags = DnsServerFlags & { readonly clusterId?: string; readonly stubListen?: string };
 
 export interface DnsServerRole<F extends ServedFlags> {
+  readonly name: 'dns' | 'authority';
   start(flags: F, hands: Hands): Promise<Running>;
   /** The id of the cluster that it serves, where no flag gives it. */
   followId?(flags: F, hands: Omit<Hands, 'served'>): Promise<FollowedClusterId | undefined>;
@@ -64,8 +64,7 @@ export async function runDnsServer<F extends ServedFlags>(flags: F, role: DnsSer
   parseListen(flags.adminListen, '--admin-listen');
   growFreely();
   const lameduckMs = 1000 * numberIn('--lameduck', flags.lameduck, { min: 0, max: 600 });
-  const world = createRealWorld();
-  const log = processLog(world, flags.logLevel);
+  const { world, log } = await openRole(role.name, flags.logLevel);
   const outer: Outer = { world, log, host: createRealHost(), isStopping: () => isStopping };
   let isStopping = false;
   await withParts(log, async (parts) => {

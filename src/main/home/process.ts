@@ -3,7 +3,6 @@
 import { errorText } from '../../base/log.ts';
 import { type IpRange, parseIp, parseRange } from '../../base/net/ip.ts';
 import { createRealHost } from '../../base/real/host.ts';
-import { createRealWorld } from '../../base/real/world.ts';
 import type { World } from '../../base/world.ts';
 import { brokerInit } from '../../cli/clusterset/broker-init.ts';
 import { usageError } from '../../cli/exit-codes.ts';
@@ -14,7 +13,7 @@ import { createIfAbsent } from '../../kube/client/apply.ts';
 import { createClient } from '../../kube/client/client.ts';
 import { ticketAccount } from '../../kube/objects/admin-ticket.ts';
 import { serviceAccountType } from '../../kube/objects/rbac.ts';
-import { processLog, untilStopped } from '../process.ts';
+import { openRole, untilStopped } from '../process.ts';
 import { readSnapshotKey } from '../snapshot/key-file.ts';
 import { etcdOptionsOf, replicasOf } from './etcd-options.ts';
 import { type Home, startHome } from './part.ts';
@@ -29,8 +28,7 @@ export async function runApi(flags: ApiFlags): Promise<void> {
   if (flags.auditRequired === true && flags.audit === undefined)
     throw usageError('--audit-required: give the file of the audit log with --audit');
   const partRanges = flags.partsIn.map(checkedRange);
-  const world = createRealWorld();
-  const log = processLog(world, flags.logLevel);
+  const { world, log } = await openRole('api', flags.logLevel);
   const home = await startHome({
     world,
     log,

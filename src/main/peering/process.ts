@@ -4,7 +4,6 @@ import { formatHostPort, parseHostPort } from '../../base/net/host-port.ts';
 import { stayCompact } from '../../base/real/collect-garbage.ts';
 import { createRealHost } from '../../base/real/host.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
-import { createRealWorld } from '../../base/real/world.ts';
 import { usageError } from '../../cli/exit-codes.ts';
 import { parseListen } from '../../cli/roles/options.ts';
 import type { PeeringFlags } from '../../cli/roles/peering.ts';
@@ -12,14 +11,13 @@ import { createClient } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
 import type { PeerVersion } from '../../peering/kinds/peer.ts';
 import { ownAddresses, ownZones, serverHosts } from '../ground/own-names.ts';
-import { processLog, untilStopped, withParts } from '../process.ts';
+import { openRole, untilStopped, withParts } from '../process.ts';
 import { startPeeringAdmin } from './admin.ts';
 import { startPeeringRole } from './part.ts';
 
 export async function runPeering(flags: PeeringFlags): Promise<void> {
   const listen = parseListen(flags.listen);
-  const world = createRealWorld();
-  const log = processLog(world, flags.logLevel);
+  const { world, log } = await openRole('peering', flags.logLevel);
   const metrics = createPartMetrics('peering');
   const { kubeconfig, context } = flags;
   const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig, context });

@@ -34,6 +34,7 @@ import { openKernelMode } from '../../proxy/nft/kernel-mode.ts';
 import { registerProxyMetrics } from '../../proxy/nft/metrics.ts';
 import type { Redirect } from '../../proxy/nft/redirects.ts';
 import { nodeAddressesOf } from '../../proxy/node-addresses.ts';
+import { RuleTraces } from '../../proxy/rule-traces.ts';
 import { ProxyState } from '../../proxy/state.ts';
 import { UserspaceFlows } from '../../proxy/userspace/flows.ts';
 import { Listeners } from '../../proxy/userspace/listeners.ts';
@@ -115,13 +116,14 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   const state = new ProxyState(viewOf(input));
   const [totals, owners, sinceMs] = [new Totals(), new FlowOwners(state), world.clock.wallMs()];
   const window = new RateWindow(totals, world.clock.monotonicMs());
+  const traces = new RuleTraces(world, () => state.view.self.cluster);
   const ownFlows =
     mode === 'userspace'
       ? new UserspaceFlows(world.clock, totals, (...endpoint) => owners.ownerOf(...endpoint))
       : undefined;
   const serving =
     mode === 'userspace'
-      ? new Listeners({ world, log, state, flows: ownFlows })
+      ? new Listeners({ world, log, state, flows: ownFlows, onWritten: traces.written })
       : await openKernelMode({
           ...options,
           state,
@@ -132,6 +134,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
           },
           leavesSilent: options.leavesSilent ?? true,
           onSilent: () => lease.changed(),
+          onWritten: traces.written,
           table: { ranges: input.ranges, redirectExceptUid: options.envoyUid },
         });
   parts.add(mode, () => serving.stop());
@@ -195,7 +198,8 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   const whenServing = attachment
     .whenSynced()
     .then(() => serving.start())
-    .then(() => kernelFlows?.start());
+    .then(() => kernelFlows?.start())
+    .then(() => traces.follow(state.facts));
   whenServing.catch((error: unknown) => log.error('serving did not begin', { error }));
   const notReady = () => serving.status().problem || (attachment.hasSynced() ? '' : 'the home was not read yet');
   let isRedirecting = mode === 'nftables' && (options.redirects ?? []).length > 0;

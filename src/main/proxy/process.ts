@@ -8,7 +8,6 @@ import { Parts } from '../../base/parts.ts';
 import { stayCompact } from '../../base/real/collect-garbage.ts';
 import { createRealHost } from '../../base/real/host.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
-import { createRealWorld } from '../../base/real/world.ts';
 import type { World } from '../../base/world.ts';
 import { parseListen } from '../../cli/roles/options.ts';
 import type { ProxyFlags } from '../../cli/roles/proxy.ts';
@@ -29,7 +28,7 @@ import { refillScript } from '../../proxy/nft/script.ts';
 import { rangesAtHome } from '../../proxy/ranges.ts';
 import { ProxyState } from '../../proxy/state.ts';
 import { emptyViewInput, type ViewInput, viewOf } from '../../proxy/view.ts';
-import { processLog, untilStopped } from '../process.ts';
+import { openRole, untilStopped } from '../process.ts';
 import { startProxyAdmin } from './admin.ts';
 import { followEnvoyRedirects } from './envoy-redirects.ts';
 import { startProxy } from './part.ts';
@@ -41,8 +40,8 @@ interface Hands {
 }
 
 export async function runProxy(flags: ProxyFlags): Promise<void> {
-  const world = createRealWorld();
-  const hands = { world, host: createRealHost(), log: processLog(world, flags.logLevel) };
+  const { world, log } = await openRole('proxy', flags.logLevel);
+  const hands = { world, host: createRealHost(), log };
   const given = clustersetRangesOf(flags);
   if (flags.cleanup) return removeAll(hands, given ?? rangesAtHome(undefined));
   const learnsRanges = given === undefined;

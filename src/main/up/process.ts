@@ -7,7 +7,6 @@ import { formatHostPort, type HostPort } from '../../base/net/host-port.ts';
 import type { Parts } from '../../base/parts.ts';
 import { createRealHost } from '../../base/real/host.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
-import { createRealWorld } from '../../base/real/world.ts';
 import type { World } from '../../base/world.ts';
 import { join } from '../../cli/clusterset/join.ts';
 import { keepGateways } from '../../cli/clusterset/networks.ts';
@@ -25,7 +24,7 @@ import { startAgentPart } from '../agent/part.ts';
 import { ownAddresses, ownZones } from '../ground/own-names.ts';
 import { etcdOptionsOf, replicasOf } from '../home/etcd-options.ts';
 import { type Home, homeNameOf, startHome } from '../home/part.ts';
-import { processLog, untilStopped, withParts } from '../process.ts';
+import { openRole, untilStopped, withParts } from '../process.ts';
 import { readSnapshotKey } from '../snapshot/key-file.ts';
 import type { UpEnvoyOptions } from './envoy.ts';
 import { keptListen } from './kept-port.ts';
@@ -52,8 +51,7 @@ const membershipMs = 7 * 24 * 3_600_000;
 export async function runUp(flags: UpFlags): Promise<void> {
   const host = createRealHost();
   const config = await upConfig(host, flags);
-  const world = createRealWorld();
-  const log = processLog(world, flags.logLevel);
+  const { world, log } = await openRole('up', flags.logLevel);
   const directory = resolve(flags.data);
   const say = (part: string, text: string) => process.stdout.write(`${part.padEnd(8)} ${text}\n`);
   await withParts(log, async (parts) => {

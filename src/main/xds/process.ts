@@ -4,7 +4,6 @@ import { createRealHost } from '../../base/real/host.ts';
 import { createSystemLookUp } from '../../base/real/look-up.ts';
 import { probeMutualTls } from '../../base/real/prober-mutual-tls.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
-import { createRealWorld } from '../../base/real/world.ts';
 import { parseAccount, parseListen, parseMode } from '../../cli/roles/options.ts';
 import type { XdsFlags } from '../../cli/roles/xds.ts';
 import { requireClusterId } from '../../clusterset/explain/cluster-id.ts';
@@ -12,13 +11,12 @@ import { loadPlugins } from '../../external/plugins/edge/load.ts';
 import { createClient } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
 import { ownAddresses, serverHosts } from '../ground/own-names.ts';
-import { processLog, untilStopped, whenHomeAnswers, withParts } from '../process.ts';
+import { openRole, untilStopped, whenHomeAnswers, withParts } from '../process.ts';
 import { startXdsAdmin } from './admin.ts';
 import { startXdsRole } from './part.ts';
 
 export async function runXds(flags: XdsFlags): Promise<void> {
-  const world = createRealWorld();
-  const log = processLog(world, flags.logLevel);
+  const { world, log } = await openRole('xds', flags.logLevel);
   const metrics = createPartMetrics('xds');
   for (const text of flags.sidecarAccount) parseAccount(text, '--sidecar-account');
   const sidecarAccounts = new Set(flags.sidecarAccount);

@@ -2,6 +2,7 @@
 
 import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
+import type { PortChoice } from '../choose.ts';
 import type { ProxyState } from '../state.ts';
 import type { Nft } from './edge/nft.ts';
 import type { Element } from './port-plan.ts';
@@ -29,7 +30,12 @@ export interface NftApplierOptions {
   /** After the transaction that took them out. */
   readonly onGone: (gone: readonly GoneBackend[]) => void;
   readonly observe?: (transaction: Transaction) => void;
+  /** Told of services whose rules are in place. */
+  readonly onWritten?: (services: readonly Planned[]) => void;
 }
+
+/** What a service has become. */
+export type Planned = readonly [key: string, ports: readonly PortChoice[]];
 
 export interface ApplierStatus extends KeeperStatus {
   readonly size: Ruleset['size'];
@@ -114,13 +120,14 @@ export class NftApplier implements KeptTable {
     for (;;) {
       const keys = this.#options.state.takeDirty();
       if (keys.length === 0) return undefined;
-      const difference = this.#change(keys);
-      if (!isEmpty(difference)) return this.#changeOf(difference);
+      const services = this.#plan(keys);
+      const difference = this.#ruleset.change(services);
+      if (!isEmpty(difference)) return this.#changeOf(difference, services);
     }
   }
 
   refill(present: PresentTable | undefined): string {
-    this.#change(this.#options.state.takeDirty());
+    this.#ruleset.change(this.#plan(this.#options.state.takeDirty()));
     this.#takeRedirects();
     return refillScript(this.#ruleset, this.#table, present);
   }
@@ -129,8 +136,9 @@ export class NftApplier implements KeptTable {
     return replaceScript(this.#ruleset, this.#table);
   }
 
-  #changeOf(difference: Difference): TableChange {
+  #changeOf(difference: Difference, services: readonly Planned[] = []): TableChange {
     const onDone = () => {
+      this.#options.onWritten?.(services);
       if (difference.gone.length > 0) this.#options.onGone(difference.gone);
     };
     return { script: differenceScript(difference), onDone };
@@ -142,14 +150,13 @@ export class NftApplier implements KeptTable {
     return difference;
   }
 
-  #change(keys: readonly string[]) {
+  #plan(keys: readonly string[]): Planned[] {
     const { state } = this.#options;
-    const services = keys.map((key) => {
+    return keys.map((key) => {
       const { ports, problems } = state.choiceOf(key);
       if (problems.length > 0) this.#problems.set(key, problems);
       else this.#problems.delete(key);
       return [key, ports] as const;
     });
-    return this.#ruleset.change(services);
   }
 }

@@ -12,7 +12,7 @@ import type { ProxyState } from '../state.ts';
 import type { Tally } from '../tally.ts';
 import { probeEndpoint } from '../verdicts/edge/probe.ts';
 import { Judge } from '../verdicts/judge.ts';
-import { type ApplierStatus, NftApplier } from './applier.ts';
+import { type ApplierStatus, NftApplier, type Planned } from './applier.ts';
 import { type ByteCounts, BytesLayout, bytesTable } from './bytes-table.ts';
 import { Conntrack } from './conntrack.ts';
 import { CounterTable } from './counter-table.ts';
@@ -47,6 +47,8 @@ export interface KernelModeOptions {
   readonly tellsFlows: boolean;
   /** Whether endpoints that do not answer from this node are left. */
   readonly leavesSilent: boolean;
+  /** Told of services whose rules are in place. */
+  readonly onWritten: (services: readonly Planned[]) => void;
   /** Called when it has left endpoints, or uses them again. */
   readonly onSilent: () => void;
 }

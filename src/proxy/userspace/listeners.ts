@@ -21,6 +21,8 @@ export interface ListenersOptions {
   readonly state: ProxyState;
   /** Absent if nothing is counted. */
   readonly flows?: UserspaceFlows;
+  /** Told of services that are listened for. */
+  readonly onWritten?: (services: readonly (readonly [key: string, ports: readonly PortChoice[]])[]) => void;
 }
 
 interface Open {
@@ -140,6 +142,7 @@ export class Listeners {
     else this.#open.set(key, open);
     if (found.length > 0) this.#problems.set(key, found);
     else this.#problems.delete(key);
+    this.#options.onWritten?.([[key, ports]]);
   }
 
   /** Clusters that have had no connection yet are reported with none. */
