@@ -3,7 +3,7 @@
 import { silentLog } from '../../src/base/log.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { meshExternalServiceType } from '../../src/external/kinds/mesh-external-service.ts';
-import { runAuthorityWatch } from '../../src/federation/authority-watch.ts';
+import { watchAllAuthorities } from '../../src/federation/authority-watch.ts';
 import { federationType } from '../../src/federation/kinds/federation.ts';
 import { leaseType } from '../../src/kube/objects/lease.ts';
 import type { AnyObject } from '../../src/kube/objects/object.ts';
@@ -101,7 +101,7 @@ export const partFaults: readonly MadeFault[] = [
     conditions: {
       of: { at: 'broker', type: federationType, ref: federation.metadata },
       are: /Ready=Unknown AuthoritySilent/,
-      note: 'written by the home of an embedded broker; elsewhere the authority alone writes it, and status.authority.renewTime shows how old it is',
+      note: 'written by the home of an embedded broker, or by a second authority; the column REPORTED shows how old the last report is',
     },
     ...watchedByHome(
       objectThere('broker', federationType, federation, {
@@ -303,7 +303,7 @@ function watchedByHome(making: Pick<MadeFault, 'make' | 'mend'>): Pick<MadeFault
   return {
     make: async (scene) => {
       const { set } = scene;
-      runAuthorityWatch({ client: set.broker.admin, world: set.simulation.world('home-broker'), log: silentLog });
+      watchAllAuthorities({ client: set.broker.admin, world: set.simulation.world('home-broker'), log: silentLog });
       await make(scene);
     },
     mend,

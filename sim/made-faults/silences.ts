@@ -3,7 +3,7 @@
 
 import { silentLog } from '../../src/base/log.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
-import { runAuthorityWatch } from '../../src/federation/authority-watch.ts';
+import { watchAllAuthorities } from '../../src/federation/authority-watch.ts';
 import { federationType } from '../../src/federation/kinds/federation.ts';
 import { keepPartLease } from '../../src/kube/controller/part-lease.ts';
 import { conditionOf } from '../../src/kube/objects/conditions.ts';
@@ -83,7 +83,7 @@ export const silences: readonly Silence[] = [
     condition: { at: 'broker', type: federationType, ref: { namespace: setName, name: 'world' } },
     // Its last report is of this moment.
     make: async ({ set, desk }) => {
-      runAuthorityWatch({ client: set.broker.admin, world: set.simulation.world('home-broker'), log: silentLog });
+      watchAllAuthorities({ client: set.broker.admin, world: set.simulation.world('home-broker'), log: silentLog });
       const metadata = { name: 'world', namespace: setName };
       await set.broker.admin.create(federationType, {
         apiVersion: 'portolan.dev/v1alpha1',

@@ -1,7 +1,7 @@
 // The home of an embedded broker watches the authorities of its federations: one that is silent cannot withdraw its own words.
 import { expect, test } from 'vitest';
 import { silentLog } from '../../src/base/log.ts';
-import { runAuthorityWatch } from '../../src/federation/authority-watch.ts';
+import { watchAllAuthorities } from '../../src/federation/authority-watch.ts';
 import { type Federation, federationType } from '../../src/federation/kinds/federation.ts';
 import { conditionOf } from '../../src/kube/objects/conditions.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
@@ -14,7 +14,7 @@ async function start(status: 'True' | 'False' = 'True') {
   const real = set.simulation.world('home-broker');
   const clock = { wallMs: () => real.clock.wallMs(), monotonicMs: () => real.clock.monotonicMs() + stoodMs };
   let stoodMs = 0;
-  const watch = runAuthorityWatch({ client: admin, world: { ...real, clock }, log: silentLog });
+  const watch = watchAllAuthorities({ client: admin, world: { ...real, clock }, log: silentLog });
   const federation = { apiVersion: 'portolan.dev/v1alpha1', kind: 'Federation', metadata: ref, spec: {} };
   await admin.create(federationType, federation);
   /** As the authority does, which sees what others wrote. */

@@ -1,20 +1,24 @@
-// Marks Federations at an embedded broker whose authority is silent: frozen, killed or cut off, it cannot withdraw what it wrote
-// itself, and no member may. Told by the process of the home, which sees every renewal. An authority that is back writes Ready again.
+// Marks Federations whose authority is silent: frozen, killed or cut off, it cannot withdraw what it wrote itself, and no member
+// may. Told by the process of an embedded broker for all of them, and by an authority that waits for its turn for its own. One that
+// is back, or takes over, writes Ready again.
 
 import { errorText, type Log } from '../base/log.ts';
 import { repeat } from '../base/repeat.ts';
 import type { World } from '../base/world.ts';
 import { type Cluster, clusterType } from '../clusterset/kinds/cluster.ts';
 import type { Client } from '../kube/client/client.ts';
-import { createInformer } from '../kube/controller/informer.ts';
+import { createInformer, type InformerReader } from '../kube/controller/informer.ts';
 import { conditionOf, formatTime, withConditions } from '../kube/objects/conditions.ts';
 import { authorityRenewMs, type Federation, federationType } from './kinds/federation.ts';
 
 export interface AuthorityWatchOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
-  /** At the home itself. */
+  /** At the broker. */
   readonly client: Client;
+  readonly federations: InformerReader<Federation>;
+  /** Whether this one is ours to mark now. */
+  readonly isWatched: (key: string) => boolean;
 }
 
 const lookMs = 1_000;
@@ -29,12 +33,25 @@ interface Sighting {
   readonly atMs: number;
 }
 
-export function runAuthorityWatch({ world, log, client }: AuthorityWatchOptions): { stop(): Promise<void> } {
+/** Of all federations at an embedded broker, in the process of its home. */
+export function watchAllAuthorities(options: Pick<AuthorityWatchOptions, 'world' | 'log' | 'client'>) {
+  const federations = createInformer<Federation>({ ...options, type: federationType });
+  const watch = watchAuthorities({ ...options, federations, isWatched: () => true });
+  federations.start();
+  return {
+    stop: () => {
+      federations.stop();
+      return watch.stop();
+    },
+  };
+}
+
+export function watchAuthorities(options: AuthorityWatchOptions): { stop(): Promise<void> } {
+  const { world, log, client, federations } = options;
   const sightings = new Map<string, Sighting>();
-  const federations = createInformer<Federation>({ client, world, log, type: federationType });
   let lookedMs = world.clock.monotonicMs();
   let looking: Promise<void> = Promise.resolve();
-  federations.on((key, next) => {
+  const unsubscribe = federations.on((key, next) => {
     const renewTime = next?.status?.authority?.renewTime;
     if (renewTime === undefined) sightings.delete(key);
     else if (sightings.get(key)?.renewTime !== renewTime)
@@ -48,6 +65,7 @@ export function runAuthorityWatch({ world, log, client }: AuthorityWatchOptions)
     for (const [key, { atMs, renewTime }] of sightings) {
       const federation = federations.get(key);
       if (federation === undefined || nowMs - atMs < overdueMs(authorityRenewMs(0)) || !isFine(federation)) continue;
+      if (!options.isWatched(key)) continue;
       try {
         await mark(federation, { renewTime, silentMs: nowMs - atMs });
       } catch (error) {
@@ -58,22 +76,22 @@ export function runAuthorityWatch({ world, log, client }: AuthorityWatchOptions)
 
   /** With the version that was seen: one that was renewed meanwhile stays as it is. */
   async function mark(federation: Federation, { renewTime, silentMs }: { renewTime: string; silentMs: number }) {
-    const { namespace, generation } = federation.metadata;
+    const { namespace, name, generation, resourceVersion } = federation.metadata;
     const { items } = await client.list<Cluster>(clusterType, { namespace });
     if (silentMs < overdueMs(authorityRenewMs(items.length))) return;
     const message = `the authority has not reported since ${renewTime}; before that: ${conditionOf(federation.status?.conditions, 'Ready')?.message}`;
     const wanted = { type: 'Ready', status: 'Unknown' as const, reason: 'AuthoritySilent', message };
     const stamp = { now: formatTime(world.clock.wallMs()), observedGeneration: generation };
     const conditions = [...withConditions(federation.status?.conditions, [wanted], stamp)];
-    await client.updateStatus(federationType, { ...federation, status: { ...federation.status, conditions } });
+    const body = { metadata: { resourceVersion }, status: { conditions } };
+    await client.patch(federationType, { namespace, name }, { kind: 'merge', body }, { subresource: 'status' });
   }
 
-  federations.start();
   const stopLooking = repeat(world.timers, { everyMs: lookMs }, () => (looking = look()));
   return {
     stop: () => {
       stopLooking();
-      federations.stop();
+      unsubscribe();
       return looking;
     },
   };

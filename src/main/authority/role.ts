@@ -11,6 +11,7 @@ import type { FederationTable } from '../../catalog/federation/federation-table.
 import type { ZoneChange } from '../../dns/chain/service.ts';
 import { parseServerAddress, type TrustConfig } from '../../dns/config/config.ts';
 import { defaultSourceOption } from '../../dns/message/wire.ts';
+import { watchAuthorities } from '../../federation/authority-watch.ts';
 import type { Federation } from '../../federation/kinds/federation.ts';
 import { publishFederation } from '../../federation/public/follow.ts';
 import type { DnsConnection } from '../../federation/public/rfc2136.ts';
@@ -116,6 +117,10 @@ export function startAuthorityRole(options: AuthorityRoleOptions): AuthorityRole
     });
     isLeading = () => candidate.isLeader();
     parts.add('leader', () => candidate.stop());
+    // A leader that hangs is told before its Lease ends and the next one takes over.
+    const isWatched = (key: string) => key === `${broker.clusterset}/${federation}` && !candidate.isLeader();
+    const watch = watchAuthorities({ world, log, client: broker.client, federations, isWatched });
+    parts.add('authority watch', () => watch.stop());
   }
   return {
     whenSynced: () => followed ?? attachment?.whenSynced() ?? Promise.resolve(),

@@ -16,7 +16,7 @@ import { Turns } from '../../base/turns.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { runEndpointsController } from '../../endpoints/controller.ts';
 import { runRegistrationController } from '../../endpoints/registration-controller.ts';
-import { runAuthorityWatch } from '../../federation/authority-watch.ts';
+import { watchAllAuthorities } from '../../federation/authority-watch.ts';
 import { type Api, createApi } from '../../home/api.ts';
 import { bundledDefinitions } from '../../home/definitions/bundled.ts';
 import { type ApiServer, serve } from '../../home/edge/server.ts';
@@ -245,7 +245,7 @@ function startControllers(
   const prober = createRealProber();
   const registrations = runRegistrationController({ client, world, log, prober, metrics });
   parts.add('registration controller', () => registrations.stop());
-  const authorities = runAuthorityWatch({ client, world, log });
+  const authorities = watchAllAuthorities({ client, world, log });
   parts.add('authority watch', () => authorities.stop());
 }
 
