@@ -62,6 +62,10 @@ describe.skipIf(why !== '')(`three network namespaces as three clusters${why} [0
       .map((line) => line.split(/\s+/)[0]);
   const fetchBy = (place: Place, name: string) => inside(place, 'curl', '-s', '-m', '5', `http://${name}/`);
 
+  /** As a kubelet writes it: the address that the cluster's DNS server always had. */
+  const resolverFile = (address: string) =>
+    `nameserver ${address}\nsearch myns.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n`;
+
   function makeNamespaces(): void {
     sh(`ip netns add ${hub.name} && ip -n ${hub.name} link set lo up`);
     sh(`ip -n ${hub.name} link add br0 type bridge && ip -n ${hub.name} link set br0 up`);
@@ -76,8 +80,7 @@ describe.skipIf(why !== '')(`three network namespaces as three clusters${why} [0
       sh(`ip -n ${name} route add 10.88.0.0/24 dev eth0 src ${address}`);
       sh(`ip -n ${name} addr add ${clusterIP}/32 dev lo`);
       mkdirSync(`/etc/netns/${name}`, { recursive: true });
-      const search = 'search myns.svc.cluster.local svc.cluster.local cluster.local';
-      writeFileSync(`/etc/netns/${name}/resolv.conf`, `nameserver ${address}\n${search}\noptions ndots:5\n`);
+      writeFileSync(`/etc/netns/${name}/resolv.conf`, resolverFile(address));
     }
   }
 
@@ -180,8 +183,9 @@ X`);
   });
 
   test.each(clusters)(
-    'curl by name in $id -> reaches its own backend, and a named cluster’s by its name [001-35, 003-80]',
+    'curl by name in $id -> reaches its own backend, and a named cluster’s by its name; its resolv.conf is as before [001-35, 001-44, 003-80]',
     async (place) => {
+      expect(await inside(place, 'cat', '/etc/resolv.conf')).toBe(resolverFile(place.address).trim());
       expect(await fetchBy(place, federated)).toBe(place.id);
       expect(await fetchBy(place, clustersetName)).toBe(place.id);
       for (const other of clusters) expect(await fetchBy(place, `${other.id}.${federated}`)).toBe(other.id);

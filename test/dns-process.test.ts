@@ -28,6 +28,7 @@ import type { AnyObject, ResourceType } from '../src/kube/objects/object.ts';
 import { systemNamespace } from '../src/kube/objects/ours.ts';
 import { partAnnotations } from '../src/kube/objects/part-lease.ts';
 import { type Pod, podType } from '../src/kube/objects/pod.ts';
+import { secretType } from '../src/kube/objects/secret.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
 import { type Home, startHome } from '../src/main/home/part.ts';
 import { type DnsProcess, startDnsProcess, until } from './support/dns-process.ts';
@@ -470,12 +471,21 @@ describe('portolan dns', () => {
       });
     }
 
-    test('a listed certificate posts -> asked there, also after a restart, until it deletes [001-18]', async () => {
+    /** What a cluster is configured with; leases and Events are renewed all the time. */
+    async function configuration(): Promise<string[]> {
+      const types = [configMapType, serviceType, endpointSliceType, namespaceType, podType, secretType];
+      const lists = await Promise.all(types.map((type) => client.list<AnyObject>(type)));
+      return lists.flatMap(({ items }) => items.map(({ metadata }) => `${metadata.uid} ${metadata.resourceVersion}`));
+    }
+
+    test('a listed certificate posts -> asked there, also after a restart, until it deletes; nothing in the home changes [001-18, 001-44]', async () => {
       const upstream = await resolver('--clusterset-domain', 'world.svc.federation');
       await upstream.whenReady();
       const nameservers = JSON.stringify({ nameservers: [`127.0.0.1:${upstream.port}`] });
       const dns = await startWithEndpoint();
       await dns.whenReady();
+      const before = await configuration();
+      expect(before.length).toBeGreaterThan(5);
       const name = 'dns-version.world.svc.federation TXT';
       expect(await askUdp(dns.target, name)).toBe('REFUSED');
       expect(await send(dns, 'POST', 'listed', nameservers)).toBe(200);
@@ -487,6 +497,7 @@ describe('portolan dns', () => {
       expect(await send(again, 'GET', 'listed')).toBe(200);
       expect(await send(again, 'DELETE', 'listed')).toBe(200);
       expect(await askUdp(again.target, name)).toBe('REFUSED');
+      expect(await configuration()).toEqual(before);
     });
 
     test("the clusterset's zone is renamed -> no federation can take the new name any more", async () => {

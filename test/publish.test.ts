@@ -388,9 +388,13 @@ describeWith(['named', 'dig'], 'a federation with a public domain on BIND', () =
     expect((await statusOf())?.publicRecords).toBeUndefined();
   });
 
-  test('a domain without its Secret -> said in the status; with it -> exactly the external addresses [001-20, 001-22]', async () => {
+  test('a domain without provider, a provider without domain -> refused; both without the Secret -> said in the status, nothing outside; with it -> exactly the external addresses [001-20, 001-22]', async () => {
+    const { domain, provider } = publicDns();
+    for (const half of [{ domain }, { provider }])
+      await expect(changeFederation({ public: half as never })).rejects.toThrow(/spec\.public/);
     await changeFederation({ public: publicDns() });
     await until('the problem', async () => (await statusOf())?.conditions?.[0]?.reason === 'PublicZoneFailed');
+    expect(published()).toEqual([]);
     const data = { name: key.name, algorithm: key.algorithm, secret: secret.toString('base64') };
     await make(secretType, 'prod', 'dns-key', { stringData: data });
     await until('the records', () => published().length === 2);
