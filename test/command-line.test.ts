@@ -57,6 +57,11 @@ describe('exit codes', () => {
     ['status --context west', 2, 'there is no "west"'],
     ['broker token east', 4, 'clusterset clusterset: this broker has prod; give --clusterset prod'],
     ['broker token east --clusterset other', 4, 'give --clusterset prod'],
+    ['broker remove east', 4, 'give --clusterset prod'],
+    ['broker accept east', 4, 'give --clusterset prod'],
+    ['drain east', 4, 'give --clusterset prod'],
+    ['drain east --clusterset prod', 4, 'this home has no Cluster east of clusterset prod'],
+    ['federation create world --nameserver 127.0.0.1', 4, 'give --clusterset prod'],
   ])('%s -> %i', async (line, code, text) => {
     const found = await onHome(line);
     expect([found.code, found.err]).toEqual([code, expect.stringContaining(text)]);

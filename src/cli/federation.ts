@@ -1,14 +1,12 @@
 // `portolan federation`: federated DNS for a clusterset, at its broker. Creates it, and its authority's account there.
 
 import type { Command } from 'commander';
-import { type ClusterSet, clusterSetType } from '../clusterset/kinds/cluster-set.ts';
+import { readClusterSet } from '../clusterset/explain/broker-state.ts';
 import { type Federation, federationType } from '../federation/kinds/federation.ts';
-import { getOrUndefined } from '../kube/client/absent.ts';
 import { install } from '../kube/client/apply.ts';
 import type { Client } from '../kube/client/client.ts';
 import { conditionOf } from '../kube/objects/conditions.ts';
 import { manifest } from '../kube/objects/manifest.ts';
-import { notFoundError } from './exit-codes.ts';
 import { addFederationKubeconfigCommand } from './federation-kubeconfig.ts';
 import { verbs } from './verbs.ts';
 import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from './wait.ts';
@@ -42,9 +40,7 @@ Run it with the kubeconfig of the broker, then start the authority: portolan aut
     async (name: string, flags: FederationFlags) => {
       await withHome(deps, flags, async ({ client }) => {
         const { clusterset: namespace, suffix, cluster: clusters, nameserver: nameservers } = flags;
-        const set = await getOrUndefined<ClusterSet>(client, clusterSetType, { namespace, name: namespace });
-        if (set === undefined)
-          throw notFoundError(`federation create ${name}: there is no clusterset ${namespace} at this broker`);
+        await readClusterSet(client, namespace);
         const spec = {
           nameservers,
           suffix,

@@ -9,10 +9,13 @@ const known = ['shop/cart', 'shop/checkout', 'web/checkout'];
 
 describe('did you mean', () => {
   test.each([
-    ['shop/chekout', '; did you mean shop/checkout?'],
+    ['shop/chekout', '; did you mean shop/checkout or web/checkout?'],
     ['default/cart', '; did you mean shop/cart?'],
     ['shop/catr', '; did you mean shop/cart?'],
     ['default/checkout', '; did you mean shop/checkout or web/checkout?'],
+    ['default/chekout', '; did you mean shop/checkout or web/checkout?'],
+    ['default/card', '; did you mean shop/cart?'],
+    ['default/ca', ''],
     ['shop/payments', ''],
   ])('%s -> %s', (typed, expected) => expect(didYouMean(typed, known)).toBe(expected));
 });

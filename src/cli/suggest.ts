@@ -49,15 +49,24 @@ export function didYouMean(key: string, known: readonly string[]): string {
   return near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
 }
 
-/** Those with the same name in another namespace first, then those that differ by few letters. */
+/** Those with the same name in another namespace first, then those that differ by few letters, there or elsewhere. */
 function nearest(key: string, known: readonly string[]): string[] {
-  const name = key.slice(key.indexOf('/') + 1);
+  const name = nameIn(key);
   const scored = known.flatMap((one) => {
-    const distance = one.endsWith(`/${name}`) ? 0 : editDistance(key, one);
-    return distance <= distanceMax ? [{ one, distance }] : [];
+    const distance = Math.min(editDistance(key, one), nameDistance(name, nameIn(one)));
+    return Math.floor(distance) <= distanceMax ? [{ one, distance }] : [];
   });
   scored.sort((a, b) => a.distance - b.distance || (a.one < b.one ? -1 : 1));
   return scored.slice(0, suggestionsMax).map(({ one }) => one);
+}
+
+const nameIn = (key: string) => key.slice(key.indexOf('/') + 1);
+
+/** In any namespace, behind those of its own. Short names are all like each other: half of the letters must be right. */
+function nameDistance(name: string, other: string): number {
+  const distance = editDistance(name, other);
+  if (distance === 0) return 0;
+  return distance * 2 < name.length ? distance + 0.5 : Number.POSITIVE_INFINITY;
 }
 
 /** Letters to add, remove or replace. */

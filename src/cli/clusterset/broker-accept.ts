@@ -3,7 +3,7 @@
 
 import type { Command } from 'commander';
 import { type IpRange, parseRange } from '../../base/net/ip.ts';
-import { type KnownMember, readMembers } from '../../clusterset/explain/broker-state.ts';
+import { type KnownMember, readClusterSet, readMembers } from '../../clusterset/explain/broker-state.ts';
 import { type Cluster, type ClusterSpec, clusterType } from '../../clusterset/kinds/cluster.ts';
 import { endpointShardType } from '../../clusterset/kinds/endpoint-shard.ts';
 import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
@@ -86,6 +86,7 @@ async function lookAccepted(
 
 async function brokerAccept(client: Client, request: AcceptRequest): Promise<string[]> {
   const { clusterset, id } = request;
+  await readClusterSet(client, clusterset);
   const members = await readMembers(client, clusterset);
   const member = members.find((one) => one.id === id);
   if (member?.record === undefined) {

@@ -3,7 +3,7 @@
 
 import type { Command } from 'commander';
 import { sleep } from '../../base/world.ts';
-import { readHeartbeat } from '../../clusterset/explain/broker-state.ts';
+import { readClusterSet, readHeartbeat } from '../../clusterset/explain/broker-state.ts';
 import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
 import { clusterSetDefaults } from '../../clusterset/kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
@@ -91,7 +91,10 @@ export async function brokerRemove(request: RemoveRequest): Promise<string[]> {
   ];
   let count = 0;
   for (const [type, ref] of things) if (await deleteIfPresent(client, type, ref)) count += 1;
-  if (count === 0) return [`cluster ${id} is not a member of clusterset ${clusterset}`];
+  if (count === 0) {
+    await readClusterSet(client, clusterset);
+    return [`cluster ${id} is not a member of clusterset ${clusterset}`];
+  }
   await untilGone(request, namespace);
   await removeViewsOfNobody(client, clusterset);
   return [`cluster ${id} has been removed from clusterset ${clusterset}`];

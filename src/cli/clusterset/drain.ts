@@ -2,6 +2,7 @@
 // are open go on. Both are fields of objects: the Cluster at the broker, which its admin writes, and the ServiceExport here.
 
 import type { Command } from 'commander';
+import { refuseOtherSet } from '../../clusterset/explain/broker-state.ts';
 import { requireMembership, withBroker } from '../../clusterset/explain/consult.ts';
 import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
 import { drainAnnotation, type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
@@ -92,6 +93,7 @@ async function drainCluster(
   const ref = { namespace: clusterset, name: id };
   const present = await getOrUndefined<Cluster>(broker, clusterType, ref);
   if (present === undefined) {
+    await refuseOtherSet(broker, clusterset);
     throw notFoundError(
       `drain ${id}: this home has no Cluster ${id} of clusterset ${clusterset}; give the broker's --kubeconfig, or write NAMESPACE/NAME for a service`,
     );

@@ -29,13 +29,20 @@ export interface KnownMember {
 export async function readClusterSet(client: Client, clusterset: string): Promise<ClusterSet> {
   const set = await getOrUndefined<ClusterSet>(client, clusterSetType, { namespace: clusterset, name: clusterset });
   if (set !== undefined) return set;
+  await refuseOtherSet(client, clusterset);
+  throw new NoClusterSet(
+    `clusterset ${clusterset}: there is none at this broker; lay it out with portolan broker init --clusterset ${clusterset}`,
+  );
+}
+
+/** Names the sets that this home has, if it is a broker of others. */
+export async function refuseOtherSet(client: Client, clusterset: string): Promise<void> {
   // One who may read this set need not be allowed to list others.
   const { items } = await client.list<ClusterSet>(clusterSetType).catch(() => ({ items: [] }));
   const names = items.map(({ metadata }) => metadata.name);
+  if (names.length === 0 || names.includes(clusterset)) return;
   throw new NoClusterSet(
-    names.length > 0
-      ? `clusterset ${clusterset}: this broker has ${names.join(', ')}; give --clusterset ${names[0]}`
-      : `clusterset ${clusterset}: there is none at this broker; lay it out with portolan broker init --clusterset ${clusterset}`,
+    `clusterset ${clusterset}: this broker has ${names.join(', ')}; give --clusterset ${names[0]}`,
   );
 }
 
