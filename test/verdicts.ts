@@ -23,18 +23,19 @@ try {
         `${way}, ${failing.length} of 2: left after ${leftMs} ms, used again ${backMs} ms after, failed ${failed}`,
       );
     }
-  const missing = world.distanceMissing();
-  const distances = missing === '' ? [0, 200, 700] : [0];
-  if (missing !== '') console.log(`not run with 200 and 700 ms of distance: ${missing}`);
-  for (const distanceMs of distances) {
-    if (distanceMs > 0) world.setDistance('west', distanceMs);
-    const seconds = (minutes * 60) / distances.length;
+  const look = async (where: string, part: number) => {
+    const seconds = minutes * 60 * part;
     const { left, reports } = await world.calm(seconds);
     const answers = reports.map((each) => Object.values(each.answers).reduce((sum, count) => sum + count, 0));
     const found = left.join(', ') || 'nothing';
-    console.log(`${distanceMs} ms, ${Math.round(seconds)} s: answered ${answers.join(', ')}; left ${found}`);
+    console.log(`${where}, ${Math.round(seconds)} s: answered ${answers.join(', ')}; left ${found}`);
     isFalse ||= left.length > 0;
-  }
+  };
+  await look('near', 0.1);
+  await world.setDistance('east', 200);
+  await world.setDistance('west', 700);
+  console.log(`west is suddenly 700 ms away: known and used after ${await world.whenUsed('west', 700)} ms`);
+  await look('east 200 ms and west 700 ms away', 0.9);
 } finally {
   await world.stop();
 }

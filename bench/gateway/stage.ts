@@ -4,6 +4,7 @@
 import { spawn } from 'node:child_process';
 import { meshOf } from '../../src/peering/testing/edge/mesh.ts';
 import { pathOf } from '../../test/support/counterparts.ts';
+import { connectFarAway } from '../../test/support/distance.ts';
 import {
   clusterSetRange,
   connect,
@@ -15,12 +16,11 @@ import {
   startGateway,
   startNode,
 } from '../../test/support/gateway-world.ts';
+import { inNamespace } from '../../test/support/in-namespace.ts';
 import { takeLoopbackPart } from '../../test/support/loopback-part.ts';
 import { LineProcess } from '../../test/support/proxy-processes.ts';
 import { endLater } from '../../test/support/started.ts';
 import type { RunningProxy } from '../../test/support/xds-namespace.ts';
-import { connectFarAway } from './distance.ts';
-import { inNamespace } from './in-namespace.ts';
 import type { Order, Target } from './inside.ts';
 
 export type Way = 'direct' | 'one Envoy hop' | 'gateway' | 'direct TLS';
@@ -50,7 +50,7 @@ export async function openStage(roundTripMs: number): Promise<BenchStage> {
   const west = await startCluster('west');
   const [near] = connect(east, west);
   const net = `10.188.${await takeLoopbackPart()}`;
-  const [far] = await connectFarAway(east.inside.name, west.inside.name, net, roundTripMs);
+  const [far] = await connectFarAway({ ends: [east.inside.name, west.inside.name], net, roundTripMs });
   for (const { inside } of [east, west])
     inNamespace(inside.name, ['sysctl', '-qw', 'net.ipv4.tcp_tw_reuse=1', 'net.ipv4.ip_local_port_range=1024 65000']);
   const server = startInside(east);

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { connectFarAway } from './distance.ts';
 import { until } from './dns-process.ts';
 import { claimsOf, importOf, sliceOf } from './imports.ts';
 import { Namespaces, type Place } from './namespaces.ts';
@@ -19,6 +20,7 @@ import {
   startProxyProcess,
   startServers,
 } from './proxy-processes.ts';
+import { endStarted } from './started.ts';
 
 const clusters = { east: '10.71.0', west: '10.72.0' } as const;
 type ClusterId = keyof typeof clusters;
@@ -91,6 +93,7 @@ export class SilentWorld {
     await this.proxy?.stop('SIGKILL');
     for (const each of [...this.#running, ...this.#servers.values()]) await each.stop();
     await this.#home?.stop();
+    await endStarted();
     this.net.remove();
     rmSync(this.#directory, { recursive: true, force: true });
   }
@@ -107,24 +110,25 @@ export class SilentWorld {
     return silent?.services[`shop/${nameOf(service)}`] ?? {};
   }
 
-  /** Why distance cannot be had here; empty if it can. */
-  distanceMissing(): string {
-    try {
-      this.setDistance('west', 1);
-      this.setDistance('west', 0);
-      return '';
-    } catch {
-      return 'this kernel has no netem';
-    }
+  /** From now on a way to the cluster and back takes so long. */
+  async setDistance(id: ClusterId, roundTripMs: number): Promise<void> {
+    const place = this.#places[id];
+    const third = Object.keys(clusters).indexOf(id) + 1;
+    const [near, far] = await connectFarAway({
+      ...{ ends: [this.node.name, place.name], net: `10.89.${third}`, roundTripMs, device: `far${third}` },
+    });
+    this.net.ip(this.node, `route replace ${clusters[id]}.0/24 via ${far}`);
+    for (const pods of ['10.66.0', '10.67.0']) this.net.ip(place, `route replace ${pods}.0/24 via ${near}`);
   }
 
-  /** Of both directions together. */
-  setDistance(id: ClusterId, milliseconds: number): void {
-    const [place, what] = [this.#places[id], `dev eth0 root`];
-    this.net.run(
-      place,
-      `tc qdisc ${milliseconds === 0 ? 'del' : 'replace'} ${what}${milliseconds === 0 ? '' : ` netem delay ${milliseconds}ms limit 100000`}`,
-    );
+  /** Until the node knows the distance and has left nothing, after how many ms. */
+  async whenUsed(id: ClusterId, roundTripMs: number): Promise<number> {
+    const startedMs = performance.now();
+    await until(`${id} is known to be ${roundTripMs} ms away, and used`, async () => {
+      const { silent } = JSON.parse((await this.proxy.get('/status')).text);
+      return silent?.paths[id]?.rttMs >= roundTripMs && Object.keys(silent.services).length === 0;
+    });
+    return Math.round(performance.now() - startedMs);
   }
 
   /** Breaks endpoints of east under load, waits until they are left, mends them and waits until they are used again. */

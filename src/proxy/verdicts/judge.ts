@@ -11,7 +11,7 @@ import type { SilentCluster, SilentReport } from '../../kube/objects/reports/sil
 import type { ProxyState } from '../state.ts';
 import { probeDueMs, type Sight, stepVerdict, unknownVerdict, type Verdict } from './endpoint-verdict.ts';
 import { type LeftClusters, leftIn, silentReport } from './left-clusters.ts';
-import { describePath, Paths, type ProbeRequest, type ProbeResult, probeWaitMs } from './paths.ts';
+import { describePath, longestProbeMs, Paths, type ProbeRequest, type ProbeResult, probeWaitMs } from './paths.ts';
 
 export interface JudgeOptions {
   readonly world: Pick<World, 'clock' | 'timers'>;
@@ -160,16 +160,20 @@ export class Judge implements Answering<Target> {
 
   /** Ready endpoints of a service that are reached directly by TCP, whether they get connections now or not. */
   #candidates(service: string): Target[] {
+    return this.#candidatesOfPorts(service).flat();
+  }
+
+  #candidatesOfPorts(service: string): Target[][] {
     return this.#options.state
       .choiceOf(service)
       .ports.filter(({ protocol }) => protocol === 'TCP')
-      .flatMap(({ backends, later = [], left = [] }) => [
-        ...backends,
-        ...later.flat(),
-        ...left.map(({ endpoint }) => endpoint),
-      ])
-      .filter(({ via }) => via === undefined);
+      .map(({ backends, later = [], left = [] }) =>
+        [...backends, ...later.flat(), ...left.map(({ endpoint }) => endpoint)].filter(({ via }) => via === undefined),
+      );
   }
+
+  readonly #isDoubted = (target: Target): boolean =>
+    (this.#watched.get(keyOf(target))?.verdict.kind ?? 'answers') !== 'answers';
 
   #affect(service: string): void {
     if (!this.#affected.has(service)) this.#affected.set(service, Number.NEGATIVE_INFINITY);
@@ -202,7 +206,8 @@ export class Judge implements Answering<Target> {
     const { target } = watched;
     this.#step(watched, { kind: 'asked' });
     this.#probing += 1;
-    const waitMs = probeWaitMs(this.paths.rttMs(target.cluster));
+    const isLeft = watched.verdict.kind === 'silent';
+    const waitMs = isLeft ? longestProbeMs : probeWaitMs(this.paths.rttMs(target.cluster));
     const result = await this.#options.probe({ address: target.address, port: target.port, waitMs });
     this.#probing -= 1;
     if (this.#isStopped) return;
@@ -221,15 +226,16 @@ export class Judge implements Answering<Target> {
     this.#settle();
   }
 
-  /** One endpoint in each other cluster of a service that is affected: a whole cluster is left only if another one answers. */
+  /** One endpoint in each other cluster of a port that is affected: a whole cluster is left only if another one answers there. */
   #askWitnesses(nowMs: number): void {
     for (const [service, askedMs] of this.#affected) {
       if (nowMs - askedMs < witnessMs || this.#probing >= probesMax) continue;
       this.#affected.set(service, nowMs);
-      const asked = this.#candidates(service).filter((each) => this.silentSinceMs(each) === undefined);
-      const unheard = [...Map.groupBy(asked, ({ cluster }) => cluster).values()].filter(
-        (endpoints) => !endpoints.some(this.hasAnsweredLately),
-      );
+      const unheard = this.#candidatesOfPorts(service)
+        .filter((endpoints) => endpoints.some(this.#isDoubted))
+        .flatMap((endpoints) => [...Map.groupBy(endpoints, ({ cluster }) => cluster).values()])
+        .map((endpoints) => endpoints.filter((each) => this.silentSinceMs(each) === undefined))
+        .filter((endpoints) => endpoints.length > 0 && !endpoints.some(this.hasAnsweredLately));
       this.#round += 1;
       for (const endpoints of unheard.slice(0, witnessesMax))
         void this.#probe(this.#add(endpoints[this.#round % endpoints.length]!, service));

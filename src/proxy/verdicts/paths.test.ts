@@ -24,3 +24,10 @@ test('slow and lossy -> called so, from ten probes on', () => {
 test('a probe waits for an answer to its second attempt, also from far away', () => {
   for (const rttMs of [1, 200, 700]) expect(probeWaitMs(rttMs) / 2).toBeGreaterThanOrEqual(rttMs);
 });
+
+test('a cluster is suddenly farther away than a probe would have waited -> believed at once, and a nearer one too', () => {
+  expect(after([10], [12], [800]).rttMs('west')).toBe(800);
+  expect(after([10], [800], [900], [805]).rttMs('west')).toBe(800);
+  expect(after([10], [800], [11]).rttMs('west')).toBe(11);
+  expect(after([10], [600]).rttMs('west')).toBe(10);
+});

@@ -33,19 +33,26 @@ const slowMs = 300;
 const lossyPart = 0.1;
 const judgedMin = 10;
 
+interface Noted extends PathProbe {
+  /** It took longer than a probe would have waited: from here on the way is another one. */
+  readonly isFarther: boolean;
+}
+
 export class Paths {
-  readonly #clusters = new Map<string, PathProbe[]>();
+  readonly #clusters = new Map<string, Noted[]>();
 
   note(cluster: string, probe: PathProbe): void {
     const known = this.#clusters.get(cluster) ?? [];
-    known.push(probe);
+    known.push({ ...probe, isFarther: probe.tookMs > probeWaitMs(this.rttMs(cluster)) });
     if (known.length > rememberedMax) known.shift();
     if (this.#clusters.size < clustersMax || this.#clusters.has(cluster)) this.#clusters.set(cluster, known);
   }
 
   rttMs(cluster: string): number | undefined {
     const known = this.#clusters.get(cluster);
-    return known && Math.min(...known.slice(-recentMax).map(({ tookMs }) => tookMs));
+    if (known === undefined) return undefined;
+    const recent = known.slice(Math.max(0, known.length - recentMax, lastFarther(known)));
+    return Math.min(...recent.map(({ tookMs }) => tookMs));
   }
 
   *entries(): IterableIterator<[cluster: string, path: Path]> {
@@ -54,6 +61,10 @@ export class Paths {
       yield [cluster, { rttMs: this.rttMs(cluster)!, loss: lost / known.length, probes: known.length }];
     }
   }
+}
+
+function lastFarther(known: readonly Noted[]): number {
+  return known.findLastIndex(({ isFarther }) => isFarther);
 }
 
 /** For people. */
@@ -69,5 +80,8 @@ export function describePath({ rttMs, loss, probes }: Path): object {
 
 /** How long a probe waits: long enough for an answer to its second attempt, which is made half-way. */
 export function probeWaitMs(rttMs: number | undefined): number {
-  return rttMs === undefined ? 2_000 : Math.min(3_000, Math.max(700, 2 * rttMs + 300));
+  return rttMs === undefined ? 2_000 : Math.min(longestProbeMs, Math.max(700, 2 * rttMs + 300));
 }
+
+/** Of an endpoint that is left already nobody waits for the outcome, and its cluster may be farther away than it was. */
+export const longestProbeMs = 3_000;

@@ -2,10 +2,10 @@
 // holds each frame back. Sizes and checksums of segments that the kernel has not cut yet pass unchanged. Needs root.
 
 import { execFileSync, spawn } from 'node:child_process';
-import { pathOf } from '../../test/support/counterparts.ts';
-import { LineProcess } from '../../test/support/proxy-processes.ts';
-import { endLater } from '../../test/support/started.ts';
+import { pathOf } from './counterparts.ts';
 import { inNamespace } from './in-namespace.ts';
+import { LineProcess } from './proxy-processes.ts';
+import { endLater } from './started.ts';
 
 // Numbers of Linux: AF_PACKET 17, SOCK_RAW 3, ETH_P_ALL 3, SOL_PACKET 263, PACKET_VNET_HDR 15, PACKET_IGNORE_OUTGOING 23,
 // SO_RCVBUFFORCE 33, SO_SNDBUFFORCE 32, MSG_DONTWAIT 64.
@@ -43,24 +43,35 @@ while (1) {
 }
 `;
 
-/** The addresses of both ends. `roundTripMs` is what the link adds to an answer. */
-export async function connectFarAway(
-  one: string,
-  other: string,
-  net: string,
-  roundTripMs: number,
-): Promise<readonly [string, string]> {
+interface FarLink {
+  /** Namespaces. */
+  readonly ends: readonly [string, string];
+  /** Of the link: `10.89.1`. */
+  readonly net: string;
+  /** What it adds to an answer. */
+  readonly roundTripMs: number;
+  /** Its name in both namespaces; no two links of one namespace have the same. */
+  readonly device?: string;
+}
+
+/** The addresses of both ends. */
+export async function connectFarAway({
+  ends,
+  net,
+  roundTripMs,
+  device = 'far0',
+}: FarLink): Promise<readonly [string, string]> {
   const ip = pathOf('ip')!;
-  const between = `far${process.pid}`;
+  const between = `${device}-${process.pid}`;
   execFileSync(ip, ['netns', 'add', between]);
   endLater(() => execFileSync(ip, ['netns', 'delete', between]));
   // Nothing of its own is sent.
   inNamespace(between, ['sysctl', '-qw', 'net.ipv6.conf.all.disable_ipv6=1']);
-  for (const [index, end] of [one, other].entries()) {
-    execFileSync(ip, ['-n', between, 'link', 'add', `side${index}`, 'type', 'veth', 'peer', 'far0', 'netns', end]);
+  for (const [index, end] of ends.entries()) {
+    execFileSync(ip, ['-n', between, 'link', 'add', `side${index}`, 'type', 'veth', 'peer', device, 'netns', end]);
     inNamespace(between, ['ip', 'link', 'set', `side${index}`, 'up']);
-    inNamespace(end, ['ip', 'addr', 'add', `${net}.${index + 1}/30`, 'dev', 'far0']);
-    inNamespace(end, ['ip', 'link', 'set', 'far0', 'up']);
+    inNamespace(end, ['ip', 'addr', 'add', `${net}.${index + 1}/30`, 'dev', device]);
+    inNamespace(end, ['ip', 'link', 'set', device, 'up']);
   }
   const args = ['netns', 'exec', between, 'perl', '-e', program, String(roundTripMs / 2000), 'side0', 'side1'];
   const relay = new LineProcess(spawn(ip, args));
