@@ -38,6 +38,7 @@ const wanted: readonly (readonly [file: string, messages: string])[] = [
   ],
   ['envoy/config/core/v3/grpc_service.proto', 'GrpcService GrpcService.EnvoyGrpc'],
   ['envoy/config/core/v3/extension.proto', 'TypedExtensionConfig'],
+  ['envoy/config/core/v3/backoff.proto', 'BackoffStrategy'],
   [
     'envoy/config/core/v3/protocol.proto',
     'Http1ProtocolOptions Http2ProtocolOptions HttpProtocolOptions UpstreamHttpProtocolOptions TcpProtocolOptions KeepaliveSettings',
@@ -133,7 +134,7 @@ const connectMode = 'envoy.extensions.filters.network.tcp_proxy.v3.UpstreamConne
 /** Fields that Envoy 1.40 has and the shipped files are too old to know. */
 const later: Readonly<Record<string, string>> = {
   'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext': 'auto_host_sni 6 bool;auto_sni_san_validation 7 bool',
-  'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy': `upstream_connect_mode 21 enum ${connectMode};max_early_data_bytes 22 google.protobuf.UInt32Value`,
+  'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy': `backoff_options 18 envoy.config.core.v3.BackoffStrategy;upstream_connect_mode 21 enum ${connectMode};max_early_data_bytes 22 google.protobuf.UInt32Value`,
   'envoy.extensions.filters.network.set_filter_state.v3.Config':
     'on_downstream_tls_handshake 2 list envoy.extensions.filters.common.set_filter_state.v3.FilterStateValue',
 };

@@ -1,10 +1,11 @@
-// The endpoints of one port as Envoy and gRPC take them: grouped by locality, the nearer groups with smaller priorities.
-// The one choice decides what is near. Pure; the order of the input never matters.
+// The endpoints of one port as Envoy and gRPC take them. What gets new connections by one share is one group, so that an endpoint that
+// does not answer leaves its part to those alike, as in the kernel; the others follow with later priorities. The one choice decides.
+// Pure; the order of the input never matters.
 
+import { compareText } from '../../base/compare-text.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { Target } from '../../catalog/facts/targets.ts';
 import { type Chooser, choose, placeOfCandidate } from '../../clusterset/rules/choice/choose.ts';
-import type { Place } from '../../clusterset/rules/choice/locality.ts';
 import { speaksNoTunnel } from '../../clusterset/rules/choice/reachable.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import { socketAddress } from '../bodies.ts';
@@ -16,12 +17,18 @@ export interface AssignmentInput extends Omit<Chooser, 'gatewayProblem'> {
 }
 
 interface Group {
-  readonly key: string;
-  readonly place: Place;
+  readonly locality: Locality;
   readonly priority: number;
-  /** Of one endpoint. */
+  /** Of all its endpoints. */
   readonly weight: number;
-  readonly endpoints: Target[];
+  readonly endpoints: readonly Target[];
+}
+
+interface Locality {
+  readonly region: string;
+  readonly zone: string;
+  /** The cluster; names of several are joined. */
+  readonly sub_zone: string;
 }
 
 export function assignmentOf({ name, endpoints, unready, ...chooser }: AssignmentInput): JsonObject {
@@ -29,51 +36,60 @@ export function assignmentOf({ name, endpoints, unready, ...chooser }: Assignmen
   const { locality } = chooser;
   const groups = [
     ...lots
-      .flatMap(({ share, endpoints: alike }) => {
-        const weight = lots.length === 1 ? 1 : (share * weightsSum) / alike.length;
-        return groupsOf(alike, { locality, priority: 0, weight });
+      .map(({ share, endpoints: alike }): Group => {
+        const weight = lots.length === 1 ? alike.length : share * weightsSum;
+        return { locality: commonPlace(alike, locality), priority: 0, weight, endpoints: alike };
       })
-      .sort(byKey),
-    ...later.flatMap((tier, index) => groupsOf(tier, { locality, priority: index + 1, weight: 1 })),
+      .sort(byLocality),
+    ...later.map((tier, index): Group => {
+      const weight = tier.length;
+      return { locality: commonPlace(tier, locality), priority: index + 1, weight, endpoints: tier };
+    }),
   ];
-  return { cluster_name: name, endpoints: groups.map(localityGroup) };
+  return { cluster_name: name, endpoints: groups.map(localityGroup), policy: keepsShares };
 }
+
+/**
+ * A place keeps its share, and a priority all of it, while one endpoint there takes connections: `minReady` says who wants it otherwise.
+ * By default Envoy gives parts away once 28 % of the endpoints are left. In percent.
+ */
+const keepsShares = { overprovisioning_factor: 1_000_000 };
 
 /** Fine enough for any share; the sum of all weights has to fit into 32 bits. */
 const weightsSum = 1_000_000;
 
-interface GroupInput {
-  readonly locality: SetLocality;
-  readonly priority: number;
-  readonly weight: number;
-}
-
-/** One for each place, in an order that the input does not change. gRPC refuses a gap in the priorities. */
-function groupsOf(endpoints: readonly Target[], { locality, priority, weight }: GroupInput): Group[] {
-  const groups = new Map<string, Group>();
-  for (const endpoint of endpoints) {
-    const place = placeOfCandidate(endpoint, locality);
-    const key = [place.region ?? '', place.zone ?? '', place.cluster].join(' ');
-    const group = groups.get(key) ?? { key, place, priority, weight, endpoints: [] };
-    groups.set(key, group);
-    group.endpoints.push(endpoint);
-  }
-  return [...groups.values()].sort(byKey);
-}
-
-function byKey(one: Group, other: Group): number {
-  return one.key < other.key ? -1 : 1;
-}
-
-function localityGroup({ place, endpoints, priority, weight }: Group): JsonObject {
+/** What all of them have in common. No two groups of a priority have the same: a cluster and zone belong to one of them. */
+function commonPlace(endpoints: readonly Target[], locality: SetLocality): Locality {
+  const places = endpoints.map((endpoint) => placeOfCandidate(endpoint, locality));
+  const common = (values: readonly string[]) => (new Set(values).size === 1 ? values[0]! : '');
   return {
-    locality: { region: place.region ?? '', zone: place.zone ?? '', sub_zone: place.cluster },
-    lb_endpoints: endpoints.map(({ address, port }) => ({
+    region: common(places.map(({ region }) => region ?? '')),
+    zone: common(places.map(({ zone }) => zone ?? '')),
+    sub_zone: [...new Set(places.map(({ cluster }) => cluster))].sort(compareText).join('+'),
+  };
+}
+
+function byLocality({ locality: one }: Group, { locality: other }: Group): number {
+  return (
+    compareText(one.region, other.region) ||
+    compareText(one.zone, other.zone) ||
+    compareText(one.sub_zone, other.sub_zone)
+  );
+}
+
+function localityGroup({ locality, endpoints, priority, weight }: Group): JsonObject {
+  return {
+    locality: { ...locality },
+    lb_endpoints: [...endpoints].sort(byAddress).map(({ address, port }) => ({
       endpoint: { address: socketAddress(address, port) },
       health_status: 'HEALTHY',
     })),
     // gRPC ignores a group without a weight.
-    load_balancing_weight: Math.max(1, Math.round(endpoints.length * weight)),
+    load_balancing_weight: Math.max(1, Math.round(weight)),
     priority,
   };
+}
+
+function byAddress(one: Target, other: Target): number {
+  return compareText(one.address, other.address) || one.port - other.port;
 }

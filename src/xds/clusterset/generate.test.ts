@@ -99,14 +99,12 @@ describe('clusterset: endpoints by locality', () => {
     ]);
     expect(groups('NearestFirst', { cluster: 'other', region: 'us', zone: 'us-9' })).toEqual([
       '0 far/us-1 2: 10.3.0.1 10.3.0.2',
-      '1 east/eu-1a 1: 10.1.0.1',
-      '1 east/eu-1b 1: 10.1.0.2',
-      '1 west/eu-2 1: 10.2.0.1',
+      '1 east+west/ 3: 10.1.0.1 10.1.0.2 10.2.0.1',
     ]);
   });
 
-  test('spread -> one priority, weighted by the number of endpoints', () => {
-    expect(groups('Spread').every((line) => line.startsWith('0 '))).toBe(true);
+  test('spread -> one group of endpoints that are alike: one that does not answer leaves its part to all others', () => {
+    expect(groups('Spread')).toEqual(['0 east+far+west/ 5: 10.1.0.1 10.1.0.2 10.2.0.1 10.3.0.1 10.3.0.2']);
   });
 
   test('a service that prefers close traffic -> nearest first whatever the set says', () => {

@@ -60,7 +60,7 @@ export function clustersetListeners(service: ClustersetService, domain: string):
         name,
         address: socketAddress(ip, port.port),
         bind_to_port: false,
-        filter_chains: [{ filters: [tcpProxy(cluster, { max_connect_attempts: 3 })] }],
+        filter_chains: [{ filters: [tcpProxy(cluster, triesOthers)] }],
       };
       return { type: 'listener', name, body, causes: [causeOf(service)] };
     }),
@@ -104,6 +104,15 @@ const leavesTheDead: JsonObject = {
   enforcing_consecutive_gateway_failure: 0,
   enforcing_success_rate: 0,
   enforcing_local_origin_success_rate: 0,
+};
+
+/**
+ * More attempts than it takes until an endpoint is left, and later ones after a moment: the decision comes from another thread. So a
+ * connection outlives the endpoints that refuse it, also each time that they are tried again.
+ */
+const triesOthers: JsonObject = {
+  max_connect_attempts: 8,
+  backoff_options: { base_interval: '0.025s', max_interval: '0.25s' },
 };
 
 function clusterBody(name: string, port: ServicePort): JsonObject {
