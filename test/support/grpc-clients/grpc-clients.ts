@@ -33,10 +33,16 @@ export function startGrpcClient(language: ClientLanguage, xds: XdsTest, target: 
   return startWithBootstrap(language, file, target);
 }
 
-export function startWithBootstrap(language: ClientLanguage, file: string, target: string): GrpcClient {
+/** `within` are the words that run a program elsewhere, as in a network namespace. */
+export function startWithBootstrap(
+  language: ClientLanguage,
+  file: string,
+  target: string,
+  within: readonly string[] = [],
+): GrpcClient {
   const env = { ...process.env, GRPC_XDS_BOOTSTRAP: file, PYTHONPATH: pathOf('grpcio') ?? '' };
-  const command = language === 'python' ? 'python3' : process.execPath;
-  const child: ChildProcessWithoutNullStreams = spawn(command, [scripts[language].pathname, target], { env });
+  const words = [...within, language === 'python' ? 'python3' : process.execPath, scripts[language].pathname, target];
+  const child: ChildProcessWithoutNullStreams = spawn(words[0]!, words.slice(1), { env });
   let log = '';
   child.stderr.on('data', (chunk) => (log += chunk));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();

@@ -1,0 +1,127 @@
+// The same case asked of each plane: where new connections go, and which parts.
+
+import type { ClientLanguage } from '../support/grpc-clients/grpc-clients.ts';
+import type { PlacedCase } from './objects.ts';
+import type { Stage } from './stage.ts';
+
+export type Counts = Readonly<Record<string, number>>;
+
+export interface Plane {
+  readonly name: string;
+  /** Counts by address of an endpoint, or by what went wrong. */
+  ask(placed: PlacedCase, count: number): Promise<Counts>;
+  readonly isNames?: boolean;
+  /** Whether it says anything about this case. */
+  readonly knows?: (placed: PlacedCase) => boolean;
+}
+
+/** Endpoints that refuse have to be found first. */
+const warmUpCount = 200;
+const warmUpRounds = 40;
+
+export function planesOf(stage: Stage, languages: readonly ClientLanguage[]): Plane[] {
+  return [
+    names(stage),
+    connecting('kernel', stage.asking('pod')),
+    connecting('envoy', stage.asking('envoy')),
+    ...languages.map((language) => calling(stage, language)),
+  ];
+}
+
+/** Names without an address; those of ports are asked by SRV, which is another question. */
+function names(stage: Stage): Plane {
+  const asking = stage.asking('node');
+  return {
+    name: 'DNS',
+    isNames: true,
+    knows: ({ given }) => !given.endpoints.some(({ state }) => state === 'port'),
+    ask: async ({ withoutAddress }, count) => {
+      const name = `${withoutAddress}.shop.svc.clusterset.local`;
+      const { first, any } = await asking({ do: 'look up', server: stage.resolver, name, count });
+      return { ...Object.fromEntries(any.map((address) => [address, 0])), ...first };
+    },
+  };
+}
+
+function connecting(name: string, asking: ReturnType<Stage['asking']>): Plane {
+  return {
+    name,
+    ask: async (placed, count) => {
+      const ask = async (some: number) => {
+        return (await asking({ do: 'connect', host: placed.address, port: 80, count: some })).first;
+      };
+      let counts: Counts = {};
+      for (let round = 0; round < measuresMax; round += 1) {
+        await warmUp(placed, ask);
+        counts = await ask(count);
+        if (!hasTrial(placed, counts)) break;
+      }
+      return counts;
+    },
+  };
+}
+
+function calling(stage: Stage, language: ClientLanguage): Plane {
+  return {
+    name: `gRPC ${language}`,
+    ask: async (placed, count) => {
+      const client = stage.grpc(language, `xds:///${placed.withAddress}.shop.svc.clusterset.local:81`);
+      try {
+        // Its connections are opened one after the other.
+        await warmUp(placed, (some) => client.calls(some), true);
+        return await client.calls(count);
+      } finally {
+        client.stop();
+      }
+    },
+  };
+}
+
+/** One that has never answered a probe gets connections again after a minute: then it is measured once more. */
+function hasTrial({ given, labels }: PlacedCase, counts: Counts): boolean {
+  const hasDead = given.endpoints.some(({ state }) => state === 'dead');
+  return hasDead && Object.keys(counts).some((each) => !labels.has(each));
+}
+
+const measuresMax = 3;
+
+async function warmUp(
+  { labels, given }: PlacedCase,
+  ask: (count: number) => Promise<Counts>,
+  needsAll = false,
+): Promise<void> {
+  const seen = new Set<string>();
+  for (let round = 0; round < warmUpRounds; round += 1) {
+    const found = Object.keys(await ask(warmUpCount));
+    for (const each of found) seen.add(each);
+    const hasFailed = found.some((each) => !labels.has(each));
+    const isMissing = needsAll && [...labels].some(([address, label]) => given.wanted.has(label) && !seen.has(address));
+    if (!hasFailed && !isMissing) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+interface Finding {
+  /** Endpoints that must not be used, errors, and those that should have been used and were not. */
+  readonly wrong: readonly string[];
+  /** The largest difference of one endpoint from its part, in points of a hundred. */
+  readonly points: number;
+}
+
+export function compare(placed: PlacedCase, counts: Counts, { isNames = false }: Plane): Finding {
+  const { labels, given } = placed;
+  const wanted = isNames ? given.wantedOfNames : given.wanted;
+  const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  const each = new Map([...labels].filter(([, label]) => wanted.has(label)));
+  const of = (label: string) => given.endpoints.find((some) => some.label === label)!.count;
+  const wrong = [
+    ...Object.keys(counts)
+      .filter((to) => !each.has(to))
+      .map((to) => `${labels.get(to) ?? to} ${counts[to]} times`),
+    ...[...each].filter(([address]) => !(address in counts)).map(([, label]) => `${label} never`),
+  ];
+  const points = [...each].map(([address, label]) => {
+    return Math.abs((100 * (counts[address] ?? 0)) / total - wanted.get(label)! / of(label));
+  });
+  return { wrong, points: Math.max(...points) };
+}
