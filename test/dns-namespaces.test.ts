@@ -49,7 +49,7 @@ describe.skipIf(why !== '')(`three network namespaces as three clusters${why} [0
   /** Output of a command in a namespace; empty if it failed. */
   async function inside(place: Place, ...command: string[]): Promise<string> {
     const [program, ...args] = [...within(place), ...command];
-    return promisify(execFile)(program!, args, { timeout: 30_000 }).then(
+    return promisify(execFile)(program!, args, { timeout: 60_000 }).then(
       ({ stdout }) => stdout.trim(),
       () => '',
     );
