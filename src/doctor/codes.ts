@@ -288,7 +288,7 @@ export const codes = {
     severity: 'error',
     means:
       'The ServiceImport is not ready: nothing in this cluster carries connections to its address, or it has none. Its name resolves, and connections fail. A warning if this cluster has never had a proxy.',
-    fix: 'Run portolan proxy on each node; kubectl describe serviceimport NAME shows the condition Ready with the cause.',
+    fix: 'Run portolan proxy on each node; kubectl -n NAMESPACE describe serviceimport NAME shows the condition Ready with the cause.',
   },
   PTL0904: {
     title: 'an external service cannot be reached',

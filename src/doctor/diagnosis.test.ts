@@ -24,5 +24,16 @@ describe('next steps', () => {
       'portolan test connectivity shop/checkout',
     ],
     ['portolan explain NAMESPACE/NAME', 'broker', 'portolan explain NAMESPACE/NAME'],
-  ])('%s about %s -> %s', (fix, subject, expected) => expect(withNames(fix, subject)).toBe(expected));
+    ['kubectl -n NAMESPACE describe x NAME', 'ServiceImport shop/cart', 'kubectl -n shop describe x cart'],
+    ['portolan broker accept CLUSTER', 'cluster east', 'portolan broker accept east'],
+    ['portolan broker accept CLUSTER', 'source ranges', 'portolan broker accept CLUSTER'],
+  ])('%s about %s -> %s', (fix, subject, expected) =>
+    expect(withNames(fix, { subject, message: 'other/one: why' })).toBe(expected),
+  );
+
+  test('about several objects -> with the names of the first', () => {
+    const group = { subject: '2 ServiceImports', message: 'shop/cart, shop/db: NotCarried: nothing serves other/one' };
+    expect(withNames('kubectl -n NAMESPACE describe x NAME', group)).toBe('kubectl -n shop describe x cart');
+    expect(withNames('explain NAMESPACE/NAME', { ...group, message: 'no shop/cart' })).toBe('explain NAMESPACE/NAME');
+  });
 });

@@ -90,18 +90,28 @@ function resultOf(result: ReturnType<Check>): PartlyChecked {
 
 function findingOf(code: Code, found: Found, { cluster, nowMs }: ClusterFacts): Finding {
   const { title, severity, means, fix } = codes[code];
-  const named = withNames(found.fix ?? fix, found.subject);
+  const named = withNames(found.fix ?? fix, found);
   const observedAt = formatTime(nowMs);
   return { code, severity, title, ...found, fix: named, cluster, observedAt, means, docs: docsOf(code) };
 }
 
-/** A next step with the names of its subject, to be copied as it is. */
-export function withNames(fix: string, subject: string): string {
-  const [key] = /[a-z0-9.-]+\/[a-z0-9.-]+/.exec(subject) ?? [];
+/** A next step with the names of its subject, to be copied as it is; of several, with those of the first. */
+export function withNames(fix: string, { subject, message }: Pick<Found, 'subject' | 'message'>): string {
+  const [key] = /[a-z0-9.-]+\/[a-z0-9.-]+/.exec(subject) ?? firstOfGroup(subject, message);
   const [domain] = /^[a-z0-9-]+(\.[a-z0-9-]+)+/.exec(subject) ?? [];
-  const own = domain ?? key?.split('/')[1];
-  const filled = key === undefined ? fix : fix.replaceAll('NAMESPACE/NAME', key);
-  return own === undefined ? filled : filled.replace(/(?<![/A-Z])\bNAME\b/g, own);
+  const [namespace, name] = key?.split('/') ?? [];
+  const [, cluster] = /^cluster ([a-z0-9.-]+)$/.exec(subject) ?? [];
+  let text = fix;
+  if (key !== undefined) text = text.replaceAll('NAMESPACE/NAME', key);
+  if (namespace !== undefined) text = text.replace(/\bNAMESPACE\b(?!\/)/g, namespace);
+  if (cluster !== undefined) text = text.replace(/\bCLUSTER\b/g, cluster);
+  const own = domain ?? name;
+  return own === undefined ? text : text.replace(/(?<![/A-Z])\bNAME\b/g, own);
+}
+
+/** `3 ServiceImports`, whose names the message begins with. */
+function firstOfGroup(subject: string, message: string): readonly string[] {
+  return /^\d+ /.test(subject) ? (/^[a-z0-9.-]+\/[a-z0-9.-]+(?=[,:])/.exec(message) ?? []) : [];
 }
 
 function worstFirst(a: Finding, b: Finding): number {
