@@ -51,7 +51,19 @@ export function createLanguage(): Environment {
   return language.clone();
 }
 
+/** Why it is no expression at all, whatever its variables are. */
+export function syntaxErrorOf(environment: Environment, text: string): string | undefined {
+  try {
+    environment.parse(text);
+    return undefined;
+  } catch (error) {
+    return `Syntax error: ${reasonOf(error)}`;
+  }
+}
+
 export function compileExpression(environment: Environment, text: string): Compiled {
+  const syntaxError = syntaxErrorOf(environment, text);
+  if (syntaxError !== undefined) return { kind: 'refused', reason: syntaxError };
   try {
     const parsed = environment.parse(withNamedItems(environment, text));
     const unknown = nodesOf(parsed.ast)
@@ -63,7 +75,7 @@ export function compileExpression(environment: Environment, text: string): Compi
       .find((reason) => reason !== undefined);
     if (wrongPattern !== undefined) return { kind: 'refused', reason: wrongPattern };
     const { valid, type = 'dyn', error } = parsed.check();
-    if (!valid) return { kind: 'refused', reason: reasonOf(error) };
+    if (!valid) return { kind: 'refused', reason: inWordsOfKubernetes(reasonOf(error)) };
     const names = new Set(nodesOf(parsed.ast).flatMap((node) => (node.op === 'id' ? [node.args] : [])));
     return {
       kind: 'compiled',
@@ -77,6 +89,11 @@ export function compileExpression(environment: Environment, text: string): Compi
   } catch (error) {
     return { kind: 'refused', reason: reasonOf(error) };
   }
+}
+
+function inWordsOfKubernetes(reason: string): string {
+  const missing = /^No such key: (.+)$/.exec(reason);
+  return missing === null ? reason : `undefined field '${missing[1]}'`;
 }
 
 /** Passes of one look; items of items of items are rare. */

@@ -4,7 +4,7 @@ import { inOneGo, type Pieces } from '../../base/turns.ts';
 import { type FieldError, forbidden, invalid, notSupported, required } from '../../kube/objects/field-error.ts';
 import type { Rule, Schema } from '../schema/schema.ts';
 import { Declarations, type Declared } from './declare.ts';
-import { compileExpression, createLanguage, type Expression } from './expression.ts';
+import { compileExpression, createLanguage, type Expression, syntaxErrorOf } from './expression.ts';
 import { type Extent, extentOfSchema, lengthMax } from './extent.ts';
 
 export interface CompiledRule {
@@ -131,6 +131,11 @@ class Compiler {
     const pathBelow = this.#pathBelow(rule, schema, path);
     if (this.errors.length > before) return [];
     const declared = this.#declaredOf(schema);
+    const syntaxError = declared === undefined ? syntaxErrorOf(this.#language, rule.rule) : undefined;
+    if (syntaxError !== undefined) {
+      this.errors.push(invalid(`${path}.rule`, rule.rule, `compilation failed: ${syntaxError}`));
+      return [];
+    }
     if (declared === undefined) {
       this.unknown.push({ path, name: 'a value without declared fields' });
       return [];
