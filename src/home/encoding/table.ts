@@ -62,6 +62,11 @@ export function rowOf(served: Served, object: AnyObject, options: TableOptions):
   return { cells, ...included(object, options) };
 }
 
+/** Of an object that is only metadata, such as a bookmark: no cell has a value. */
+export function emptyRow(served: Served, object: AnyObject, options: TableOptions): unknown {
+  return { cells: columnsOf(served).map(() => null), ...included(object, options) };
+}
+
 function included(object: AnyObject, { includeObject, version }: TableOptions): { object?: unknown } {
   if (includeObject === 'None') return {};
   return { object: includeObject === 'Object' ? object : metadataOf(object, version) };

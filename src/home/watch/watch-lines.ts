@@ -4,7 +4,7 @@
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { Form } from '../encoding/negotiate.ts';
 import { encodeJson } from '../encoding/respond.ts';
-import { type IncludeObject, metadataOf, tableOf } from '../encoding/table.ts';
+import { emptyRow, type IncludeObject, metadataOf, type TableOptions, tableOf } from '../encoding/table.ts';
 import type { EventMemo } from '../model/call.ts';
 import type { Served } from '../model/registry.ts';
 import type { StatusError } from '../model/status.ts';
@@ -52,7 +52,11 @@ export function bookmarkLine(how: LineForm, revision: number, isInitialEnd: bool
   const annotations = isInitialEnd ? { 'k8s.io/initial-events-end': 'true' } : undefined;
   const metadata = { resourceVersion: String(revision), creationTimestamp: null, ...(annotations && { annotations }) };
   const { form, served } = how;
-  if (form.kind === 'table') return encodeLine('BOOKMARK', tableLine(how, [], metadata, form.version));
+  if (form.kind === 'table') {
+    const table = tableLine(how, [], metadata, form.version);
+    const object = { kind: served.kind.kind, apiVersion: served.apiVersion, metadata } as unknown as AnyObject;
+    return encodeLine('BOOKMARK', { ...table, rows: [emptyRow(served, object, tableOptions(how, form.version))] });
+  }
   if (form.kind === 'metadata') {
     const apiVersion = `meta.k8s.io/${form.version}`;
     return encodeLine('BOOKMARK', { kind: 'PartialObjectMetadata', apiVersion, metadata });
@@ -61,12 +65,15 @@ export function bookmarkLine(how: LineForm, revision: number, isInitialEnd: bool
 }
 
 /** Columns are named once in a watch, as in Kubernetes. */
-function tableLine(how: LineForm, objects: readonly AnyObject[], metadata: object, version: string): unknown {
-  const options = { version, includeObject: how.includeObject, nowMs: how.nowMs() };
-  const table = tableOf(how.served, objects, metadata, options);
+function tableLine(how: LineForm, objects: readonly AnyObject[], metadata: object, version: string): object {
+  const table = tableOf(how.served, objects, metadata, tableOptions(how, version));
   const line = how.hasColumns ? { ...table, columnDefinitions: null } : table;
   how.hasColumns = true;
   return line;
+}
+
+function tableOptions({ includeObject, nowMs }: LineForm, version: string): TableOptions {
+  return { version, includeObject, nowMs: nowMs() };
 }
 
 export function errorLine(error: StatusError): Buffer {

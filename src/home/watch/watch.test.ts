@@ -83,6 +83,31 @@ describe('watch', () => {
     expect(watch.names[1201]).toBe('ADDED later');
   });
 
+  test('sendInitialEvents as a table -> the bookmark is a row, whose object says so', async () => {
+    const api = await createTestApi();
+    const query = 'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+    const accept = { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' };
+    const watch = (await api.watch(`${maps}?${query}`, accept)).read();
+    await settle();
+    expect(watch.events).toMatchObject([
+      {
+        type: 'BOOKMARK',
+        object: {
+          kind: 'Table',
+          rows: [
+            {
+              cells: [null, null, null],
+              object: {
+                kind: 'PartialObjectMetadata',
+                metadata: { annotations: { 'k8s.io/initial-events-end': 'true' } },
+              },
+            },
+          ],
+        },
+      },
+    ]);
+  });
+
   test('sendInitialEvents of nothing -> the bookmark alone', async () => {
     const api = await createTestApi();
     const query =
@@ -226,7 +251,7 @@ describe('watch', () => {
     expect(watch.events.map(({ type, object }) => [type, object.kind, object.rows.length])).toEqual([
       ['ADDED', 'Table', 1],
       ['DELETED', 'Table', 1],
-      ['BOOKMARK', 'Table', 0],
+      ['BOOKMARK', 'Table', 1],
     ]);
     // The columns are named once.
     const names = watch.events.map(({ object }) => object.columnDefinitions?.map(({ name }: { name: string }) => name));
