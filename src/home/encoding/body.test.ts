@@ -92,10 +92,10 @@ describe('content types', () => {
     expect((await ok(`POST ${maps}`, text, yaml)).data).toEqual({ a: '1', b: 'two\nlines\n' });
   });
 
-  test('YAML with repeated keys -> told like in JSON', async () => {
+  test('YAML with repeated keys -> told with the line', async () => {
     const { send } = await createTestApi();
     const { body } = await send(`POST ${maps}?fieldValidation=Strict`, 'metadata:\n  name: a\n  name: b\n', yaml);
-    expect(body.message).toContain('duplicate field "metadata.name"');
+    expect(body.message).toContain('line 3: key "name" already set in map');
   });
 
   test.each([

@@ -78,7 +78,7 @@ export function decodeJson(body: Uint8Array, valuesMax: number): DecodedBody {
   if (excess === 'depth') throw nestedTooDeep();
   if (excess === 'values') throw tooManyValues(valuesMax);
   try {
-    return { value: JSON.parse(text), duplicates };
+    return { value: JSON.parse(text), duplicates: duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`) };
   } catch (error) {
     throw badRequest(`the object provided is not valid JSON: ${(error as Error).message}`, error);
   }
@@ -120,10 +120,7 @@ function checkType(served: Served, object: AnyObject): void {
 function reportFields(call: Call, unknown: readonly string[], duplicates: readonly string[]): void {
   const directive = call.query.get('fieldValidation') ?? 'Warn';
   if (directive === 'Ignore') return;
-  const texts = [
-    ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
-    ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
-  ];
+  const texts = [...unknown.map((path) => `unknown field ${JSON.stringify(path)}`), ...duplicates];
   if (directive !== 'Strict') {
     call.warnings.push(...texts);
     return;

@@ -29,7 +29,7 @@ export function decodeYaml(body: Uint8Array): DecodedBody {
     const [wrong] = document.errors;
     if (wrong !== undefined) throw wrong.code === 'MULTIPLE_DOCS' ? notYaml('it holds more than one document') : wrong;
     const duplicates: string[] = [];
-    noteRepeatedKeys(document.contents, '', duplicates);
+    noteRepeatedKeys(document.contents, text, duplicates);
     const value = document.toJS({ maxAliasCount: aliasesMax });
     if (isDeeperThan(value, nestingDepthMax)) throw nestedTooDeep();
     return { value: JSON.parse(JSON.stringify(value ?? null)), duplicates };
@@ -60,25 +60,29 @@ function refuseCostly(text: string): void {
   }
 }
 
-function noteRepeatedKeys(node: unknown, path: string, duplicates: string[]): void {
+function noteRepeatedKeys(node: unknown, text: string, duplicates: string[]): void {
   const { isAlias, isMap, isScalar, isSeq } = yaml();
   if (isAlias(node) || isScalar(node)) return;
-  if (isSeq(node)) {
-    for (const [index, item] of node.items.entries()) noteRepeatedKeys(item, `${path}[${index}]`, duplicates);
-  } else if (isMap(node)) {
+  if (isSeq(node)) for (const item of node.items) noteRepeatedKeys(item, text, duplicates);
+  else if (isMap(node)) {
     const seen = new Set<string>();
     for (const { key, value } of node.items) {
       const name = isScalar(key) ? String(key.value) : '';
-      const place = path === '' ? name : `${path}.${name}`;
-      if (seen.has(name) && duplicates.length < duplicatesMax) duplicates.push(place);
+      if (seen.has(name) && duplicates.length < duplicatesMax)
+        duplicates.push(`line ${lineOf(key, text)}: key ${JSON.stringify(name)} already set in map`);
       seen.add(name);
-      noteRepeatedKeys(value, place, duplicates);
+      noteRepeatedKeys(value, text, duplicates);
     }
   }
 }
 
+function lineOf(key: unknown, text: string): number {
+  const at = yaml().isNode(key) ? (key.range?.[0] ?? 0) : 0;
+  return text.slice(0, at).split('\n').length;
+}
+
 export interface DecodedBody {
   readonly value: unknown;
-  /** Paths of keys that stood twice in one object. */
+  /** What to say about each key that stood twice in one object. */
   readonly duplicates: readonly string[];
 }
