@@ -110,7 +110,7 @@ const ofFields: Readonly<Record<string, string>> = {
   'discovery.v1.EndpointSlice.endpoints': 'The endpoints, at most 1000.',
   'discovery.v1.EndpointSlice.ports': 'The ports that all of them have.',
   'meta.v1.ObjectMeta.annotations': 'Notes of tools and people, not for selecting.',
-  'meta.v1.ObjectMeta.creationTimestamp': 'When it was created, set by the server.',
+  'meta.v1.ObjectMeta.creationTimestamp': 'CreationTimestamp is a timestamp of when it was created, set by the server.',
   'meta.v1.ObjectMeta.deletionTimestamp': 'When its deletion was asked for, set by the server.',
   'meta.v1.ObjectMeta.finalizers': 'Who must let go before a deleted object goes away.',
   'meta.v1.ObjectMeta.generateName': 'Beginning of a name that the server completes if no name is given.',

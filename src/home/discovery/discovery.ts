@@ -1,6 +1,7 @@
 // Which groups, versions and resources there are, in the plain form and in the aggregated one. Made of the registry as
 // it is at this moment.
 
+import { createHash } from 'node:crypto';
 import { apiVersionOf } from '../../kube/objects/object.ts';
 import { compareVersions } from '../definitions/version-order.ts';
 import type { Kind, KindVersion } from '../model/kind.ts';
@@ -80,6 +81,7 @@ function plainResources({ kind, version }: ServedResource): unknown[] {
     namespaced: kind.isNamespaced,
     kind: kind.kind,
     verbs: verbsOf(kind),
+    ...(kind.behaviour.review === undefined ? { storageVersionHash: storageVersionHash(kind) } : {}),
     ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
     ...(kind.categories.length === 0 ? {} : { categories: kind.categories }),
   };
@@ -92,6 +94,12 @@ function plainResources({ kind, version }: ServedResource): unknown[] {
     verbs,
   }));
   return [main, ...below];
+}
+
+/** Changes when objects are stored in another version. */
+function storageVersionHash({ group, storageVersion, kind }: Kind): string {
+  const digest = createHash('sha256').update(`${group}/${storageVersion}/${kind}`).digest();
+  return digest.subarray(0, 8).toString('base64');
 }
 
 function verbsOf(kind: Kind): readonly string[] {

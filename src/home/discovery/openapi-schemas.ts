@@ -142,10 +142,10 @@ export function addKind(components: Components, kind: Kind, version: KindVersion
   };
 }
 
-const metadataText = 'Its name, labels and other metadata.';
+const metadataText = "Standard object's metadata: its name, labels and so on.";
 const metadataReference = reference(componentName('meta.v1.ObjectMeta')) as Schema;
 const typeFields: Readonly<Record<string, Schema>> = {
-  apiVersion: { type: 'string', description: 'Group and version of this representation.' },
+  apiVersion: { type: 'string', description: 'APIVersion defines the group and version of this representation.' },
   kind: { type: 'string', description: 'The kind of object this is.' },
 };
 

@@ -23,10 +23,17 @@ const produces = ['application/json', 'application/yaml'];
 export function* addDocument(parts: Parts, { paths, components }: Document): Pieces<void> {
   for (const [name, schema] of Object.entries(components.schemas)) {
     if (Object.hasOwn(parts.definitions, name)) continue;
-    parts.definitions[name] = convertSchema(schema);
+    parts.definitions[name] = openSchema(schema) ?? convertSchema(schema);
     yield;
   }
   for (const [path, item] of Object.entries(paths)) parts.paths[path] = convertPath(item);
+}
+
+/** Of a kind that takes any field: clients of v2 would refuse all that is not among the properties, so none is named. */
+function openSchema(schema: unknown): unknown {
+  if (!isObject(schema) || schema['x-kubernetes-preserve-unknown-fields'] !== true) return undefined;
+  const kinds = schema['x-kubernetes-group-version-kind'];
+  return kinds && { type: 'object', 'x-kubernetes-group-version-kind': kinds };
 }
 
 function convertSchema(schema: unknown): unknown {

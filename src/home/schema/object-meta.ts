@@ -58,5 +58,8 @@ export const objectMetaSchema: Schema = {
   },
 };
 
-export const apiVersionSchema: Schema = { type: 'string', description: 'Group and version of this representation.' };
+export const apiVersionSchema: Schema = {
+  type: 'string',
+  description: 'APIVersion defines the group and version of this representation.',
+};
 export const kindSchema: Schema = { type: 'string', description: 'The kind of object this is.' };
