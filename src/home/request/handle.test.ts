@@ -14,6 +14,12 @@ describe('options of every request', () => {
     expect(body.message).toBe(`invalid timeout specified in the request URL - time: invalid duration "${timeout}"`);
   });
 
+  test('of what is no resource, too -> 400', async () => {
+    const { send } = await createTestApi();
+    expect((await send('GET /version?timeout=invalid')).status).toBe(400);
+    expect((await send('GET /version?timeout=3m')).status).toBe(200);
+  });
+
   test.each(['', '0', '1s', '1.5s', '1m30s', '500ms', '.5h'])('timeout=%s -> 200', async (timeout) => {
     const { send } = await createTestApi();
     expect((await send(`GET ${maps}?timeout=${timeout}`)).status).toBe(200);
@@ -195,6 +201,7 @@ describe('discovery', () => {
         kind: 'Widget',
         verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
         shortNames: ['wd'],
+        storageVersionHash: expect.stringMatching(/^[\w+/]{11}=$/),
       },
       { name: 'widgets/status', singularName: '', namespaced: true, kind: 'Widget', verbs: ['get', 'patch', 'update'] },
     ]);
@@ -242,6 +249,18 @@ describe('discovery', () => {
     const again = await send(`GET ${url}`, undefined, { 'if-none-match': headers['etag']! });
     expect(again.status).toBe(304);
     expect((await send('GET /openapi/v3/apis/none/v1')).status).toBe(404);
+  });
+
+  test('/openapi/v2 of a kind that takes any field -> an object without properties', async () => {
+    const { ok } = await createTestApi();
+    const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+    const version = { name: 'v1', served: true, storage: true, schema };
+    const widget = widgetDefinition();
+    const definition = { ...widget, spec: { ...(widget['spec'] as object), versions: [version] } };
+    await ok('POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
+    const { definitions } = await ok('GET /openapi/v2');
+    const kinds = [{ group: 'example.com', version: 'v1', kind: 'Widget' }];
+    expect(definitions['com.example.v1.Widget']).toEqual({ type: 'object', 'x-kubernetes-group-version-kind': kinds });
   });
 
   test('/openapi/v2 in JSON -> everything that is served, in the words of version 2', async () => {

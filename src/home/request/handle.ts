@@ -70,7 +70,10 @@ async function answer(parts: HandlerParts, request: ApiRequest, route: Route | u
   if (route === undefined) throw noSuchResource();
   const decision = parts.access.authorize(user, route.attributes);
   if (!decision.isAllowed) throw forbidden(user, route.attributes, decision.reason);
-  if (route.kind === 'path') return parts.answerPath(request, route);
+  if (route.kind === 'path') {
+    checkTimeout(route.query.get('timeout'));
+    return parts.answerPath(request, route);
+  }
   if (isPartProxy(route)) return parts.partProxy.pass(request, route);
   if (request.receiveBody !== undefined) await request.receiveBody();
   return answerResource(parts, request, route, user);
