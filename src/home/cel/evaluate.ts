@@ -25,6 +25,10 @@ export function evaluateRules(schema: Schema, object: JsonValue, before: JsonVal
   return evaluation.errors;
 }
 
+export function hasRulesIn(schema: Schema): boolean {
+  return ruleSetOf(schema).root !== undefined;
+}
+
 interface Place {
   readonly value: JsonValue | undefined;
   readonly before: JsonValue | undefined;

@@ -85,3 +85,19 @@ test('definition changed: an older object is written -> stored in the new form',
   const entry = await store.get('/registry/ex.io/boats/default/old');
   expect(JSON.parse(Buffer.from(entry!.value).toString()).spec).toEqual(renewed);
 });
+
+test('definition became stricter: an older object may change elsewhere, not what is wrong, and no new one is taken', async () => {
+  const { ok, send, time } = await createTestApi();
+  await ok(`POST ${definitions}`, definitionOf({ sail: { type: 'string' }, mast: { type: 'string' } }));
+  await time.advance(1000);
+  const boat = (name: string, spec: object) => ({ apiVersion: 'ex.io/v1', kind: 'Boat', metadata: { name }, spec });
+  await ok(`POST ${boats}`, boat('old', { sail: 'red', mast: 'oak' }));
+  const stricter = { sail: { type: 'string', enum: ['blue'] }, mast: { type: 'string' } };
+  await ok(`PATCH ${definitions}/boats.ex.io`, { spec: (definitionOf(stricter) as { spec: object }).spec }, merge);
+  await time.advance(1000);
+  const change = async (spec: object) => (await send(`PATCH ${boats}/old`, { spec }, merge)).status;
+  expect(await change({ mast: 'pine' })).toBe(200);
+  expect(await change({ sail: 'green' })).toBe(422);
+  expect((await send(`POST ${boats}`, boat('new', { sail: 'red' }))).status).toBe(422);
+  expect(await change({ sail: 'blue' })).toBe(200);
+});

@@ -32,7 +32,7 @@ export type Check = (value: unknown, walk: Walk) => void;
 export type Compile = (schema: Schema) => Check;
 
 /** More than a person reads; keeps an answer small however wrong the request is. */
-const errorsMax = 500;
+export const errorsMax = 500;
 
 export function pathOf(walk: Walk): string {
   let text = walk.root;

@@ -3,7 +3,7 @@
 import { inSteps } from '../../base/turns.ts';
 import type { FieldError } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import { evaluateRules } from '../cel/evaluate.ts';
+import { evaluateRules, hasRulesIn } from '../cel/evaluate.ts';
 import type { Place } from '../model/call.ts';
 import type { Served } from '../model/registry.ts';
 import { invalidObject } from '../model/status.ts';
@@ -12,6 +12,7 @@ import type { Step } from '../model/steps.ts';
 import { type CompiledSchema, compileSchema } from '../schema/compile.ts';
 import { applySchemaDefaults } from '../schema/defaults.ts';
 import type { JsonValue, Schema } from '../schema/schema.ts';
+import { errorsOfChanges } from '../schema/unchanged.ts';
 import { validateSchema } from '../schema/validate.ts';
 import { validateMetadata, validateMetadataCounts, validateMetadataUpdate } from './metadata.ts';
 
@@ -34,7 +35,7 @@ export async function validateObject(served: Served, { object, before, step }: V
   if (errors.length > 0) throw invalidObject(subjectOf(served, object), errors);
   errors.push(...validateMetadata(object.metadata, behaviour));
   if (before !== undefined) errors.push(...validateMetadataUpdate(object.metadata, before.metadata));
-  const ofSchema = validateSchema(compiledSchema(served), object);
+  const ofSchema = countingErrors(served, { object, before });
   errors.push(...ofSchema);
   await step();
   // A kind's own rules may rely on the types of the schema.
@@ -49,6 +50,17 @@ export async function validateObject(served: Served, { object, before, step }: V
     errors.push(...evaluateRules(served.version.schema, object as unknown as JsonValue, previous));
   }
   if (errors.length > 0) throw invalidObject(subjectOf(served, object), errors);
+}
+
+/** A definition that became stricter lets older objects change where it has nothing against them. */
+function countingErrors(served: Served, { object, before }: Omit<Validation, 'step'>): readonly FieldError[] {
+  const { version, kind } = served;
+  const found = validateSchema(compiledSchema(served), object);
+  if (found.length === 0 || before === undefined || version.protobufMessage !== undefined) return found;
+  const ofChanges = new Set(errorsOfChanges(found, { schema: version.schema, value: object, before }));
+  const { validate, validateInPieces } = kind.behaviour;
+  const hasRules = validate !== undefined || validateInPieces !== undefined || hasRulesIn(version.schema);
+  return found.filter((error) => ofChanges.has(error) || (hasRules && isBlocking(error)));
 }
 
 /** Rules may rely on what the schema bounds. */
