@@ -47,6 +47,24 @@ describe('allocator', () => {
     expect(await claims()).toHaveLength(1);
   });
 
+  test('allocator: parts of one owner -> an address each, the same again; all are given up with the owner but those kept', async () => {
+    const { allocator, settle, claims } = await allocators();
+    const hold = async (part?: string) => {
+      const held = await allocator.hold({ owner: { ...owner('a'), part }, range: range('243.0.0.0/12'), ...unbound });
+      return held.kind === 'held' ? held.address : '';
+    };
+    const addresses = [await hold(), await hold('east/db-0'), await hold('east/db-1')];
+    expect(new Set(addresses).size).toBe(3);
+    await settle();
+    expect([await hold(), await hold('east/db-0'), await hold('east/db-1')]).toEqual(addresses);
+    await allocator.release(owner('a'), addresses.slice(0, 2));
+    const held = async () => (await claims()).filter(({ spec }) => spec.releasedAt === undefined).length;
+    expect(await held()).toBe(2);
+    await settle();
+    await allocator.release(owner('a'));
+    expect(await held()).toBe(0);
+  });
+
   test('allocator: two processes and one address, at the same moment -> one of them gets it, the other goes without', async () => {
     const { all, claims } = await allocators(2);
     const results = await Promise.all(

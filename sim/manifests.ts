@@ -3,6 +3,7 @@
 import { type ServiceExport, serviceExportType } from '../src/clusterset/kinds/service-export.ts';
 import type { Client } from '../src/kube/client/client.ts';
 import { type EndpointSlice, endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
+import type { Lease } from '../src/kube/objects/lease.ts';
 import { type Service, type ServiceSpec, serviceType } from '../src/kube/objects/service.ts';
 
 export function service(key: string, spec: ServiceSpec = {}): Service {
@@ -73,4 +74,15 @@ export async function exportService(
   await client.create(serviceType, service(key, options.spec));
   await client.create(endpointSliceType, slice(key, options));
   await client.create(serviceExportType, serviceExport(key));
+}
+
+/** As a node's proxy keeps it; nobody renews this one. */
+export function proxyLease({ nowMs }: { readonly nowMs: number }, seconds: number): Lease {
+  const renewTime = new Date(1767225600000 + nowMs).toISOString().replace('Z', '000Z');
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { namespace: 'portolan-system', name: 'portolan-proxy-node-1', labels: { 'portolan.dev/part': 'proxy' } },
+    spec: { holderIdentity: 'node-1', leaseDurationSeconds: seconds, renewTime },
+  };
 }

@@ -11,12 +11,12 @@ import type { Client } from '../../src/kube/client/client.ts';
 import { keepPartLease } from '../../src/kube/controller/part-lease.ts';
 import { conditionOf } from '../../src/kube/objects/conditions.ts';
 import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../src/kube/objects/endpoint-slice.ts';
-import { type Lease, leaseType } from '../../src/kube/objects/lease.ts';
+import { leaseType } from '../../src/kube/objects/lease.ts';
 import { type Service, serviceType } from '../../src/kube/objects/service.ts';
 import { createNamespace, SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
 import { type Fault, withFaults } from '../faults.ts';
 import { find, importedIps } from '../look.ts';
-import { exportService, service } from '../manifests.ts';
+import { exportService, proxyLease, service } from '../manifests.ts';
 
 const key = 'shop/checkout';
 
@@ -195,7 +195,7 @@ describe('derived services', () => {
     const lines: string[] = [];
     const { set, west } = await start({ wrap: withFaults(faults), onLog: (line) => lines.push(line) });
     await createNamespace(set.home('west'), 'portolan-system').catch(() => {});
-    await west.create(leaseType, proxyLease(set, 3600));
+    await west.create(leaseType, proxyLease(set.time, 3600));
     await set.time.advance(4_000);
     const ips = await importedIps(west, key);
     expect([ips.length, await ready(west)]).toEqual([1, 'True/Ready']);
@@ -224,16 +224,6 @@ describe('derived services', () => {
   });
 });
 
-function proxyLease(set: SimClusterSet, seconds: number): Lease {
-  const renewTime = new Date(1767225600000 + set.time.nowMs).toISOString().replace('Z', '000Z');
-  return {
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    metadata: { namespace: 'portolan-system', name: 'portolan-proxy-node-1', labels: { 'portolan.dev/part': 'proxy' } },
-    spec: { holderIdentity: 'node-1', leaseDurationSeconds: seconds, renewTime },
-  };
-}
-
 /** With a proxy that keeps its Lease. */
 async function startWithProxy() {
   const { set, west } = await start();
@@ -250,7 +240,7 @@ describe('import conditions', () => {
     expect((await importedIps(west, key)).length).toBe(1);
     expect(await ready(west)).toBe('False/NotCarried');
     await createNamespace(set.home('west'), 'portolan-system').catch(() => {});
-    await west.create(leaseType, proxyLease(set, 30));
+    await west.create(leaseType, proxyLease(set.time, 30));
     await set.time.advance(4_000);
     expect(await ready(west)).toBe('True/Ready');
     await set.time.advance(60_000);

@@ -1,24 +1,31 @@
 // Clusters of a set in networks that do not meet, seen from the home of a member.
 
 import { describe, expect, test } from 'vitest';
-import { addressClaimType } from '../../src/addresses/address-claim.ts';
+import { type AddressClaim, addressClaimType } from '../../src/addresses/address-claim.ts';
 import { candidates } from '../../src/addresses/candidates.ts';
 import { claimFor } from '../../src/addresses/claim.ts';
+import { silentLog } from '../../src/base/log.ts';
 import { parseRange } from '../../src/base/net/ip.ts';
+import { attachCatalog } from '../../src/catalog/attach.ts';
+import { Catalog } from '../../src/catalog/catalog.ts';
 import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
 import { clusterSetDefaults } from '../../src/clusterset/kinds/cluster-set.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { type ServiceImportPolicy, serviceImportPolicyType } from '../../src/clusterset/kinds/service-import-policy.ts';
 import { readNetworks } from '../../src/clusterset/rules/networks/networks.ts';
+import { endpointLabel } from '../../src/clusterset/rules/networks/virtual-endpoints.ts';
 import { readRouting, routingAnnotation } from '../../src/clusterset/rules/routing/routing.ts';
+import { Asker } from '../../src/dns/testing/ask.ts';
 import type { Client } from '../../src/kube/client/client.ts';
 import { conditionOf } from '../../src/kube/objects/conditions.ts';
 import { type ConfigMap, configMapType } from '../../src/kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
+import { leaseType } from '../../src/kube/objects/lease.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
 import { openDesk, typeAt } from '../command.ts';
 import { find } from '../look.ts';
-import { exportService } from '../manifests.ts';
+import { exportService, proxyLease } from '../manifests.ts';
 
 const root = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----';
 const ref = { namespace: 'portolan-system', name: 'portolan-clusterset-dns' };
@@ -86,10 +93,11 @@ describe('an import with clusters in other networks', () => {
   const pods = '10.1.0.';
 
   /** east and west have the same pod addresses; east is in a network of its own, north in that of west. */
-  async function threeClusters() {
+  async function threeClusters(ofWest: Partial<Cluster['spec']> = {}) {
     const set = await new SimClusterSet({
       clusters: ['east', 'north', 'west'],
-      member: (id) => (id === 'east' ? { network: 'aws', gatewayRanges: ['203.0.113.0/24'] } : {}),
+      member: (id) =>
+        id === 'east' ? { network: 'aws', gatewayRanges: ['203.0.113.0/24'] } : id === 'west' ? ofWest : {},
     }).start({ namespaces: ['shop'] });
     for (const id of ['east', 'west'])
       await exportService(set.home(id).admin, key, { endpoints: [`${pods}1`, `${pods}2`] });
@@ -244,23 +252,85 @@ describe('an import with clusters in other networks', () => {
     expect((await reached(west))?.message).toContain('east: through a gateway');
   });
 
-  test('networks: a headless service, and one with a UDP port -> the condition says which endpoints and ports are not carried', async () => {
+  test('networks: a headless service -> each endpoint of the other network has a virtual address under its name, and keeps it', async () => {
     const { set, west, settle } = await threeClusters();
     await giveGateway(set, 'east', '203.0.113.7:15443');
     const { admin } = set.home('east');
     await exportService(admin, 'shop/db', { endpoints: [`${pods}3`, `${pods}4`], spec: { clusterIP: 'None' } });
-    await exportService(admin, 'shop/dns', {
-      ...{ endpoints: [`${pods}5`], spec: { ports: [{ name: 'dns', port: 53, protocol: 'UDP' }] } },
-      ports: [{ name: 'dns', port: 53, protocol: 'UDP' }],
-    });
     await settle();
-    const message = async (service: string) =>
-      conditionOf((await find<ServiceImport>(west, serviceImportType, service))?.status?.conditions, 'ClustersReached');
-    expect(await message('shop/db')).toMatchObject({
+    const world = set.simulation.world('dns-west');
+    const catalog = new Catalog({ clock: world.clock, timers: world.timers, cluster: { id: 'west' } });
+    const attachment = attachCatalog({ catalog, client: set.home('west').clientOf(world), world, log: silentLog });
+    catalog.setNetworks(readNetworks(await west.get<ConfigMap>(configMapType, ref)));
+    const asker = new Asker(catalog);
+    await settle();
+    const claims = async () =>
+      (await west.list<AddressClaim>(addressClaimType)).items.filter(
+        ({ spec }) => spec.owner.name === 'db' && spec.releasedAt === undefined,
+      );
+    const held = (await claims()).map(({ spec }) => spec.address).sort();
+    expect(held).toHaveLength(2);
+    const answer = async () => (await asker.ask('db.shop.svc.clusterset.local A')).split(', ').sort();
+    expect(await answer()).toEqual(held);
+    const condition = async () =>
+      conditionOf(
+        (await find<ServiceImport>(west, serviceImportType, 'shop/db'))?.status?.conditions,
+        'ClustersReached',
+      );
+    expect(await condition()).toMatchObject({ status: 'False', message: expect.stringContaining('no portolan proxy') });
+    await west.create(leaseType, proxyLease(set.time, 3600));
+    await settle();
+    expect(await condition()).toMatchObject({ status: 'True', message: 'east: through a gateway of network aws' });
+    const [slice] = (await west.list<EndpointSlice>(endpointSliceType, { namespace: 'shop' })).items.filter(
+      ({ metadata: { labels } }) => labels?.['multicluster.kubernetes.io/service-name'] === 'db',
+    );
+    expect(JSON.stringify(slice)).not.toContain(pods);
+    // One is replaced: the other keeps its address.
+    const own = (await admin.list<EndpointSlice>(endpointSliceType, { namespace: 'shop' })).items.find(
+      ({ metadata: { labels } }) => labels?.['kubernetes.io/service-name'] === 'db',
+    )!;
+    const kept = slice!.endpoints!.find(({ hostname }) => hostname === endpointLabel({ addresses: [`${pods}4`] }))!;
+    const change = (endpoints: EndpointSlice['endpoints']) =>
+      admin.patch(endpointSliceType, own.metadata, { kind: 'merge', body: { endpoints } });
+    await change([{ addresses: [`${pods}4`] }, { addresses: [`${pods}5`] }]);
+    await settle();
+    expect(await answer()).toContain(kept.addresses![0]);
+    expect(await claims()).toHaveLength(2);
+    // More than are carried.
+    await change(Array.from({ length: 103 }, (_, at) => ({ addresses: [`${pods}${at + 1}`], hostname: `db-${at}` })));
+    await settle();
+    expect(await condition()).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('3 ready endpoints are not reached'),
+    });
+    expect(await claims()).toHaveLength(100);
+    await admin.delete(serviceExportType, { namespace: 'shop', name: 'db' });
+    await settle();
+    expect(await claims()).toEqual([]);
+    attachment.stop();
+  });
+
+  test('networks: a headless service where addresses are not allocated -> the condition says how many endpoints are not carried', async () => {
+    const { set, west, settle } = await threeClusters({ clusterSetIP: 'derived' });
+    await giveGateway(set, 'east', '203.0.113.7:15443');
+    const { admin } = set.home('east');
+    await exportService(admin, 'shop/db', { endpoints: [`${pods}3`, `${pods}4`], spec: { clusterIP: 'None' } });
+    await settle();
+    const db = await find<ServiceImport>(west, serviceImportType, 'shop/db');
+    expect(conditionOf(db?.status?.conditions, 'ClustersReached')).toMatchObject({
       status: 'False',
       message: expect.stringContaining('2 ready endpoints are not reached'),
     });
-    expect(await message('shop/dns')).toMatchObject({
+  });
+
+  test('networks: a service with a UDP port -> the condition says that it is not carried', async () => {
+    const { set, west, settle } = await threeClusters();
+    await giveGateway(set, 'east', '203.0.113.7:15443');
+    const ports = [{ name: 'dns', port: 53, protocol: 'UDP' as const }];
+    await exportService(set.home('east').admin, 'shop/dns', { endpoints: [`${pods}5`], spec: { ports }, ports });
+    await settle();
+    const dns = await find<ServiceImport>(west, serviceImportType, 'shop/dns');
+    expect(conditionOf(dns?.status?.conditions, 'ClustersReached')).toMatchObject({
       status: 'False',
       message: expect.stringContaining('only TCP is carried between networks: UDP port 53'),
     });

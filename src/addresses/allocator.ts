@@ -12,7 +12,7 @@ import { formatTime } from '../kube/objects/conditions.ts';
 import { addressHoldMs } from '../kube/objects/ours.ts';
 import { type AddressClaim, addressClaimName, addressClaimType, addressOfClaimName } from './address-claim.ts';
 import { type AddressOwner, candidates } from './candidates.ts';
-import { canonicalAddress, claimFor, isClaimOf, ownerKey } from './claim.ts';
+import { canonicalAddress, claimFor, isClaimOf, ownerKey, partOf } from './claim.ts';
 
 export interface AllocatorOptions {
   readonly home: Client;
@@ -43,7 +43,7 @@ export interface Allocator {
   hold(request: HoldRequest): Promise<Held>;
   /** The address of that family that the owner holds, if any; the most preferred one if it holds several. */
   holding(owner: AddressOwner, family: IpFamily, preferred: readonly string[]): string | undefined;
-  /** Gives up the owner's claims but those kept; they stay reserved for it for the hold time. */
+  /** Gives up the claims of the owner and of its parts but those kept; they stay reserved for it for the hold time. */
   release(owner: AddressOwner, keep?: readonly string[]): Promise<void>;
   /** Removes claims whose hold time is over. Returns when the next one will be, if any is waiting. */
   sweep(): Promise<number | undefined>;
@@ -67,7 +67,10 @@ export function createAllocator(options: AllocatorOptions): Allocator {
   }
 
   function claimsOf(owner: AddressOwner): AddressClaim[] {
-    return claims.byIndex(claimsByOwner, ownerKey(owner)).sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    return claims
+      .byIndex(claimsByOwner, ownerKey(owner))
+      .filter((claim) => partOf(claim) === owner.part)
+      .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   }
 
   // A claim in force outranks what the owner's object says: that may have been edited by hand.
@@ -112,7 +115,7 @@ export function createAllocator(options: AllocatorOptions): Allocator {
 
   async function release(owner: AddressOwner, keep: readonly string[] = []): Promise<void> {
     const kept = new Set(keep.map((address) => canonicalAddress(address)));
-    for (const claim of claimsOf(owner)) {
+    for (const claim of claims.byIndex(claimsByOwner, ownerKey(owner))) {
       if (claim.spec.releasedAt !== undefined || kept.has(claimedAddress(claim))) continue;
       const releasedAt = formatTime(world.clock.wallMs());
       await home.update(addressClaimType, { ...claim, spec: { ...claim.spec, releasedAt } });

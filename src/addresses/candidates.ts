@@ -8,6 +8,8 @@ export interface AddressOwner {
   /** Empty for owners without one. */
   readonly namespace: string;
   readonly name: string;
+  /** One of several things of the owner, each with an address of its own; absent for the owner's own address. */
+  readonly part?: string;
 }
 
 export interface CandidateRequest {
@@ -58,8 +60,9 @@ function addressAt(range: IpRange, offset: bigint): string {
   return formatIp({ family: range.family, value: first + (offset % count) });
 }
 
-function hashOf({ kind, namespace, name }: AddressOwner, index: number): bigint {
-  const digest = createHash('sha256').update(`${kind}/${namespace}/${name}/${index}`).digest('hex');
+function hashOf({ kind, namespace, name, part }: AddressOwner, index: number): bigint {
+  const owner = `${kind}/${namespace}/${name}${part === undefined ? '' : `/${part}`}`;
+  const digest = createHash('sha256').update(`${owner}/${index}`).digest('hex');
   return BigInt(`0x${digest}`);
 }
 

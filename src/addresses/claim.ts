@@ -5,13 +5,19 @@ import { apiVersionOf } from '../kube/objects/object.ts';
 import { type AddressClaim, addressClaimName, addressClaimType } from './address-claim.ts';
 import type { AddressOwner } from './candidates.ts';
 
-export function claimFor(owner: AddressOwner, address: string): AddressClaim {
-  const { namespace, ...rest } = owner;
+/** Which part of its owner a claim is for; none for the owner's own address. */
+const partAnnotation = 'portolan.dev/part';
+
+export function claimFor({ kind, namespace, name, part }: AddressOwner, address: string): AddressClaim {
+  const metadata = { name: addressClaimName(address) };
   return {
     apiVersion: apiVersionOf(addressClaimType),
     kind: addressClaimType.kind,
-    metadata: { name: addressClaimName(address) },
-    spec: { address: canonicalAddress(address), owner: namespace === '' ? rest : owner },
+    metadata: part === undefined ? metadata : { ...metadata, annotations: { [partAnnotation]: part } },
+    spec: {
+      address: canonicalAddress(address),
+      owner: namespace === '' ? { kind, name } : { kind, namespace, name },
+    },
   };
 }
 
@@ -20,7 +26,11 @@ export function ownerKey({ kind, namespace, name }: AddressClaim['spec']['owner'
 }
 
 export function isClaimOf(claim: AddressClaim, owner: AddressOwner): boolean {
-  return ownerKey(claim.spec.owner) === ownerKey(owner);
+  return partOf(claim) === owner.part && ownerKey(claim.spec.owner) === ownerKey(owner);
+}
+
+export function partOf({ metadata }: AddressClaim): string | undefined {
+  return metadata.annotations?.[partAnnotation];
 }
 
 export function canonicalAddress(address: string): string {

@@ -1,6 +1,6 @@
 // The path of one connection to a clusterset address, read at the home of the cluster that asks and chosen as its proxies do.
 
-import { type AddressClaim, addressClaimType } from '../addresses/address-claim.ts';
+import { type AddressClaim, addressClaimName, addressClaimType } from '../addresses/address-claim.ts';
 import { formatIp, type Ip } from '../base/net/ip.ts';
 import type { Clock } from '../base/world.ts';
 import { listAll } from '../clusterset/explain/set-state.ts';
@@ -34,15 +34,17 @@ export interface PathRequest {
 export async function readConnectionPath(home: Client, request: PathRequest): Promise<ConnectionPath | undefined> {
   const { self, clock, address, port } = request;
   const ip = formatIp(address);
-  const imports = await listAll<ServiceImport>(home, serviceImportType).catch(noneIf(isNotFound));
-  const users = imports.filter(({ spec }) => spec?.ips?.includes(ip));
+  const [imports, claims] = await Promise.all([
+    listAll<ServiceImport>(home, serviceImportType).catch(noneIf(isNotFound)),
+    listAll<AddressClaim>(home, addressClaimType).catch(noneIf(isForbidden)),
+  ]);
+  // The address of one endpoint of a headless service is in no import.
+  const claim = claims.find(({ metadata }) => metadata.name === addressClaimName(ip));
+  const users = imports.filter((each) => each.spec?.ips?.includes(ip) || isForEndpointOf(claim, each));
   if (users.length === 0) return undefined;
   const ref = { namespace: systemNamespace, name: clusterSetDnsName };
   const options = await getOrUndefined<ConfigMap>(home, configMapType, ref);
-  const [pairs, claims] = await Promise.all([
-    readPairs(home, { self, clock }),
-    listAll<AddressClaim>(home, addressClaimType).catch(noneIf(isForbidden)),
-  ]);
+  const pairs = await readPairs(home, { self, clock });
   const input = {
     ...{ ...emptyViewInput, cluster: self, ranges: rangesAtHome(options) },
     ...{ locality: readLocality(options ?? {}), networks: readNetworks(options ?? {}) },
@@ -63,6 +65,12 @@ export async function readConnectionPath(home: Client, request: PathRequest): Pr
   const path = connectionPath(state, service, { ip, port });
   const carried = pairs.filter(({ cluster, isWell, way }) => !isWell && way === 'gateway' && isUsed(path, cluster));
   return { ...path, problems: [...path.problems, ...carried.map(({ cluster, text }) => `${cluster}: ${text}`)] };
+}
+
+function isForEndpointOf(claim: AddressClaim | undefined, { metadata, spec }: ServiceImport): boolean {
+  const { kind, namespace, name } = claim?.spec?.owner ?? {};
+  const isOwner = kind === serviceImportType.kind && namespace === metadata.namespace && name === metadata.name;
+  return isOwner && spec?.type === 'Headless';
 }
 
 function noneIf(isExpected: (error: unknown) => boolean): (error: unknown) => never[] {

@@ -2,41 +2,21 @@
 // to. Pure. Locality is the one rule of src/clusterset/rules/choice/locality.ts.
 
 import { formatAddress } from '../base/net/ip.ts';
-import type { NamedSlice, OwnerFacts } from '../catalog/facts/facts.ts';
+import { type NamedSlice, type OwnerFacts, virtualAddressesIn } from '../catalog/facts/facts.ts';
 import type { PortFacts } from '../catalog/facts/ports.ts';
 import { type Family, familyOf, type Target, targetsOf } from '../catalog/facts/targets.ts';
-import type { Answering, LeftEndpoint } from '../clusterset/rules/choice/answering.ts';
+import type { Answering } from '../clusterset/rules/choice/answering.ts';
 import { choose as chooseEndpoints } from '../clusterset/rules/choice/choose.ts';
 import type { Place } from '../clusterset/rules/choice/locality.ts';
 import type { Chosen } from '../clusterset/rules/choice/reachable.ts';
-import type { Lot } from '../clusterset/rules/choice/shares.ts';
 import type { SetLocality } from '../clusterset/rules/locality.ts';
 import { namedListenerPort } from '../clusterset/rules/networks/listener-ports.ts';
 import type { SetNetworks } from '../clusterset/rules/networks/networks.ts';
 import { needsUnready, readRouting } from '../clusterset/rules/routing/routing.ts';
 
+import { headlessPorts } from './headless.ts';
 import type { NearSideView } from './near-side.ts';
-
-type Protocol = PortFacts['protocol'];
-/** An endpoint, or for one in another network the node's own Envoy, which carries connections to the cluster `via`. */
-export type Backend = Chosen<Target>;
-
-export interface PortChoice {
-  readonly ip: string;
-  readonly family: Family;
-  readonly protocol: Protocol;
-  readonly port: number;
-  /** Each (address, port) once, and the Envoy once for each endpoint behind it; empty if connections are to be refused. */
-  readonly backends: readonly Backend[];
-  /** The same with their shares, if these are not all alike. */
-  readonly lots?: readonly Lot<Backend>[];
-  /** Ready endpoints that get no connections now: nearer or preferred ones are used. Absent if there are none. */
-  readonly later?: readonly (readonly Backend[])[];
-  /** Ready endpoints that do not answer from this node. Absent if there are none. */
-  readonly left?: readonly LeftEndpoint<Target>[];
-  /** 0 without session affinity. */
-  readonly affinitySeconds: number;
-}
+import type { Backend, PortChoice } from './port-choice.ts';
 
 /** Inputs of the choice besides the service itself. */
 export interface View {
@@ -81,9 +61,17 @@ export function choose(served: ServedImport, view: View): Choice {
   const problems = new Set(owner.traffic?.problems);
   const ports: PortChoice[] = [];
   const affinitySeconds = owner.traffic?.affinitySeconds ?? 0;
-  for (const address of owner.kind === 'Headless' ? [] : owner.ips.slice(0, addressesMax)) {
+  const problemOf = (ip: string) => addressProblem(ip) ?? (view.serves(ip) ? undefined : outsideRanges(ip));
+  if (owner.kind === 'Headless') {
+    const wayTo = (cluster: string, family: Family) => wayToEndpoint(cluster, family, { view, nearSide });
+    if (view.noGateways === undefined)
+      ports.push(...headlessPorts({ slices, addressProblem: problemOf, wayTo, problems }));
+    else if (virtualAddressesIn(slices).length > 0) problems.add(`endpoints in other networks: ${view.noGateways}`);
+    return { ports, problems: [...problems].slice(0, problemsMax) };
+  }
+  for (const address of owner.ips.slice(0, addressesMax)) {
     const ip = formatAddress(address);
-    const problem = addressProblem(ip) ?? (view.serves(ip) ? undefined : outsideRanges(ip));
+    const problem = problemOf(ip);
     if (problem !== undefined) {
       problems.add(problem);
       continue;
@@ -150,9 +138,16 @@ function backendsOf(request: PortRequest): Pick<PortChoice, 'backends' | 'lots' 
     : { backends: lots[0]?.endpoints ?? [], ...unused };
 }
 
-function problemOfGateways(cluster: string, { port, family, view, nearSide }: PortRequest): string | undefined {
+function problemOfGateways(cluster: string, { port, ...request }: PortRequest): string | undefined {
+  if (request.view.noGateways === undefined && port.protocol !== 'TCP')
+    return `${port.protocol} is not carried between networks`;
+  return problemOfEnvoy(cluster, request);
+}
+
+type NearSideRequest = Pick<PortRequest, 'family' | 'view' | 'nearSide'>;
+
+function problemOfEnvoy(cluster: string, { family, view, nearSide }: NearSideRequest): string | undefined {
   if (view.noGateways !== undefined) return view.noGateways;
-  if (port.protocol !== 'TCP') return `${port.protocol} is not carried between networks`;
   if (nearSide === undefined || !nearSide.problems.has(cluster))
     return 'the Envoy of this node has not been asked about it yet';
   if (nearSide.addresses[family] === undefined) return `this node has no ${family} address for its Envoy`;
@@ -170,6 +165,19 @@ function throughEnvoy(endpoint: Chosen<Target>, { family, view, nearSide }: Port
   const listenerPort = view.networks.clusters.get(endpoint.cluster)!.listenerPort!;
   const port = endpoint.isAskedByName ? namedListenerPort(listenerPort) : listenerPort;
   return { ...endpoint, address: nearSide!.addresses[family]!, port };
+}
+
+/** For one endpoint of a headless service. */
+function wayToEndpoint(
+  cluster: string,
+  family: Family,
+  { view, nearSide }: Pick<NearSideRequest, 'view' | 'nearSide'>,
+): Pick<Backend, 'address' | 'port'> | string {
+  const listenerPort = view.networks.clusters.get(cluster)?.listenerPort;
+  const problem = problemOfEnvoy(cluster, { family, view, nearSide });
+  if (problem !== undefined) return problem;
+  if (listenerPort === undefined) return 'no gateway published';
+  return { address: nearSide!.addresses[family]!, port: namedListenerPort(listenerPort) };
 }
 
 /** internalTrafficPolicy Local: endpoints of this node; if its addresses are not known, those of its cluster. */

@@ -2,7 +2,7 @@
 // and over which hops. Pure.
 
 import { formatHostPort } from '../base/net/host-port.ts';
-import type { Backend, PortChoice } from './choose.ts';
+import type { Backend, PortChoice } from './port-choice.ts';
 import type { ProxyState } from './state.ts';
 
 export interface ConnectionPath {
@@ -86,13 +86,14 @@ function addressesOf(own: readonly Backend[]): string {
 }
 
 function hopsThrough(backend: Backend, { view }: ProxyState, to: PathDestination): string[] {
-  const { cluster, port, isAskedByName } = backend;
+  const { cluster, port, isAskedByName, isOneEndpoint } = backend;
+  const asked = isOneEndpoint ? 'that endpoint' : 'the service';
   const { gateways, network } = view.networks.clusters.get(cluster)!;
   const addresses = gateways.map((gateway) => formatHostPort(gateway.address, gateway.port));
   return [
     `Envoy of the client's node, port ${port}`,
-    `gateway ${addresses.join(' or ')} of network ${network}, over mutual TLS that only ${cluster} can answer; asked for ${isAskedByName ? `the service by its name, port ${to.port}` : formatHostPort(to.ip, to.port)}`,
-    `a ready endpoint of ${cluster}, which its gateway chooses`,
+    `gateway ${addresses.join(' or ')} of network ${network}, over mutual TLS that only ${cluster} can answer; asked for ${isAskedByName ? `${asked} by its name, port ${to.port}` : formatHostPort(to.ip, to.port)}`,
+    isOneEndpoint ? `that endpoint of ${cluster}` : `a ready endpoint of ${cluster}, which its gateway chooses`,
   ];
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { VirtualTime } from '../../sim/virtual-time.ts';
+import type { AddressClaim } from '../addresses/address-claim.ts';
 import { parseRange } from '../base/net/ip.ts';
 import type { ServiceImport } from '../clusterset/kinds/service-import.ts';
 import type { ClusterReach, SetNetworks } from '../clusterset/rules/networks/networks.ts';
@@ -139,6 +140,64 @@ describe('backends behind gateways', () => {
       expect(state.choiceOf('shop/a').problems).toEqual([`3 endpoints of cluster east are not reached: ${why}`]);
     });
   }
+
+  describe('a headless service', () => {
+    const vip = '243.0.0.9';
+    const virtual = (endpoint: object = {}): Partial<EndpointSlice> => ({
+      metadata: {
+        ...{ name: 'db-east', namespace: 'shop' },
+        labels: {
+          'multicluster.kubernetes.io/service-name': 'db',
+          'multicluster.kubernetes.io/source-cluster': 'east',
+          'portolan.dev/virtual-addresses': 'true',
+        },
+      },
+      endpoints: [{ addresses: [vip], hostname: 'db-0', conditions: { ready: true }, ...endpoint }],
+    });
+    const headless = (endpoint: object = {}) => {
+      const state = stateWith();
+      state.addresses.setListed();
+      state.facts.upsertServiceImport(importOf('db', { type: 'Headless', ips: [] }));
+      state.facts.upsertEndpointSlice(sliceOf('db', 'west', { endpoints: [{ addresses: ['10.1.0.1'] }] }));
+      state.facts.upsertEndpointSlice(sliceOf('db', 'east', virtual(endpoint)));
+      return state;
+    };
+    const ways = (state: ProxyState) =>
+      state
+        .choiceOf('shop/db')
+        .ports.map(({ ip, protocol, port, backends }) => [
+          `${ip} ${protocol} ${port}`,
+          backends.map(({ address, port: to }) => `${address}:${to}`).join(),
+        ]);
+
+    test('proxy: a virtual address of an endpoint -> the port for questions by name; direct endpoints need no rule', () => {
+      expect(ways(headless())).toEqual([[`${vip} TCP 8080`, `${nodeAddress}:16001`]]);
+      expect(ways(headless({ conditions: { ready: false } }))).toEqual([[`${vip} TCP 8080`, '']]);
+    });
+
+    test('proxy: the way to its gateway is lost -> refused, and a problem that says so', () => {
+      const state = headless();
+      for (const key of state.takeDirty()) state.choiceOf(key);
+      state.setNearSide(open({ problems: new Map([['east', 'none of its gateways answers']]) }));
+      expect(state.takeDirty()).toContain('shop/db');
+      expect(ways(state)).toEqual([[`${vip} TCP 8080`, '']]);
+      expect(state.choiceOf('shop/db').problems).toEqual([
+        'endpoints of cluster east are not reached: none of its gateways answers',
+      ]);
+    });
+
+    test('proxy: a virtual address that belongs to another import -> no rule for it', () => {
+      const state = headless();
+      state.facts.upsertServiceImport(importOf('a', { ips: [vip] }));
+      state.addresses.upsertClaim({
+        metadata: { name: vip },
+        spec: { address: vip, owner: { kind: 'ServiceImport', namespace: 'shop', name: 'a' } },
+      } as AddressClaim);
+      for (const key of state.takeDirty()) state.choiceOf(key);
+      expect(ways(state)).toEqual([]);
+      expect(state.choiceOf('shop/db').problems.join()).toContain('belongs to ServiceImport shop/a');
+    });
+  });
 
   test('proxy: a UDP port of a service in another network -> not sent there, and a problem that says so', () => {
     const state = stateWith();

@@ -5,7 +5,7 @@ import { carriedTrace } from '../base/telemetry/carried-trace.ts';
 import { beginStep } from '../base/telemetry/steps.ts';
 import type { World } from '../base/world.ts';
 import type { FactBook } from '../catalog/facts/fact-book.ts';
-import type { PortChoice } from './choose.ts';
+import type { PortChoice } from './port-choice.ts';
 
 const waitingMax = 1_000;
 const waitMsMax = 60_000;

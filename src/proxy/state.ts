@@ -4,7 +4,7 @@
 import { formatAddress } from '../base/net/ip.ts';
 import { ServedAddresses } from '../catalog/claims/served-addresses.ts';
 import { FactBook } from '../catalog/facts/fact-book.ts';
-import type { NamedSlice } from '../catalog/facts/facts.ts';
+import { type NamedSlice, virtualAddressesIn } from '../catalog/facts/facts.ts';
 import type { Target } from '../catalog/facts/targets.ts';
 import type { Answering } from '../clusterset/rules/choice/answering.ts';
 import { readRouting } from '../clusterset/rules/routing/routing.ts';
@@ -167,8 +167,13 @@ export class ProxyState {
   /** A touch comes before its change: addresses are read when somebody asks. */
   #settle(): void {
     for (const key of this.#touched) {
-      const { kind, ips } = this.facts.ownerOf(`i/${key}`);
-      this.addresses.use(key, kind === 'Headless' ? [] : ips.map((ip) => formatAddress(ip)));
+      const owner = this.facts.ownerOf(`i/${key}`);
+      const isHeadless = owner.kind === 'Headless';
+      const ips = isHeadless ? virtualAddressesIn(this.facts.slicesOf(`i/${key}`, owner)) : owner.ips;
+      this.addresses.use(
+        key,
+        ips.map((ip) => formatAddress(ip)),
+      );
     }
     this.#touched.clear();
   }

@@ -4,7 +4,7 @@
 import { until } from '../support/dns-process.ts';
 import { portolan } from '../support/portolan.ts';
 import { replaced, rotated } from './roots.ts';
-import { type Gateway, type Id, ids, pause, type Stage } from './stage.ts';
+import { type Gateway, type Id, ids, pause, podPort, type Stage } from './stage.ts';
 import { type Act, none, onlyWithin, underLoad } from './under-load.ts';
 
 /** How a gateway stops answering, and how it is mended. */
@@ -214,6 +214,46 @@ const moved: Act = {
   },
 };
 
+const headless: Act = {
+  name: 'a headless service: each endpoint in another network by its own name, and by its new address after it was replaced',
+  run: async (stage, { connections }) => {
+    await stage.serveHeadless({ name: 'db', in: 'east', pods: [0, 1] });
+    await stage.serveHeadless({ name: 'db', in: 'south', pods: [1] });
+    const answers = (from: Id, name: string, wanted: readonly string[]) =>
+      until(`${name} answers ${from} with ${wanted.join(', ')}`, async () => {
+        const seen = await stage.connect(from, name, 24, { port: podPort });
+        return Object.keys(seen.failures).length === 0 && Object.keys(seen.answers).sort().join() === wanted.join();
+      });
+    // West has Pods at the same addresses.
+    const wanted = { 'db-0.east.db': 'east-0', 'db-1.east.db': 'east-1', 'db-0.south.db': 'south-1' };
+    for (const from of ids)
+      for (const [name, pod] of Object.entries(wanted)) {
+        await answers(from, name, [pod]);
+        const seen = await stage.connect(from, name, Math.ceil(connections / 30), { port: podPort });
+        if (Object.keys(seen.failures).length > 0 || Object.keys(seen.answers).join() !== pod)
+          throw new Error(`${name} from ${from}: ${JSON.stringify(seen)}`);
+      }
+    // Resolvers of a libc sort what they get: connections by the name of the service would all go to one.
+    const addresses = (name: string) => stage.resolved('west', name);
+    const isAll = async (count: number) => (await addresses('db')).length === count;
+    await until('the name of the service has all of them', () => isAll(3));
+    const other = await stage.connect('west', 'db-0.east.db', 1, { port: 81 });
+    if (Object.keys(other.answers).length > 0) throw new Error(`a port that is not exported: ${JSON.stringify(other)}`);
+    const before = await addresses('db-0.east.db');
+    const path = await stage.type('west', ['explain', 'connection', '--to', `${before[0]}:${podPort}`]);
+    if (!/that endpoint by its name[\s\S]*that endpoint of east/.test(path))
+      throw new Error(`explain connection: ${path}`);
+    await stage.serveHeadless({ name: 'db', in: 'east', pods: [2, 1] });
+    await answers('west', 'db-0.east.db', ['east-2']);
+    const after = await addresses('db-0.east.db');
+    if (before.join() !== after.join()) throw new Error(`db-0 had ${before.join()}, it has ${after.join()}`);
+    await stage.withdraw('db', 'east');
+    await until('the name of the service has one of them', () => isAll(1));
+    await stage.withdraw('db', 'south');
+    return `db-0.east is ${before.join()} in west`;
+  },
+};
+
 async function closedAfterMs(stage: Stage, from: Id, name: string): Promise<number> {
   const startMs = Date.now();
   await until(`${name} is closed`, async () => {
@@ -278,6 +318,7 @@ const removed = taken(
 export const acts: readonly Act[] = [
   shares,
   weights,
+  headless,
   ...oneOfTwo,
   ...allOfThem,
   drained,

@@ -45,6 +45,8 @@ const shapes: Readonly<
 const xdsPort = 15_010;
 const adminPort = 15_000;
 const targetPort = 8080;
+/** Here a Pod says which one it is. */
+export const podPort = 8082;
 
 /** A process that can be ended, frozen and started again. */
 export class Running {
@@ -127,6 +129,14 @@ export interface Exported {
   readonly exportTo?: readonly Id[];
 }
 
+/** A headless service: its endpoints are `NAME-0` and so on. */
+interface ExportedHeadless {
+  readonly name: string;
+  readonly in: Id;
+  /** Which of the cluster's Pods stand behind each name, from 0. */
+  readonly pods: readonly number[];
+}
+
 export class Stage {
   readonly net: Namespaces = new Namespaces('gs');
   readonly members: Record<Id, Member> = {} as Record<Id, Member>;
@@ -192,6 +202,7 @@ export class Stage {
     const listening = [2, 3, 4].flatMap((host) => [
       { kind: 'http', address: `${pods}.2.${host}`, port: targetPort, says: id },
       { kind: 'tcp', address: `${pods}.2.${host}`, port: targetPort + 1, says: id },
+      { kind: 'tcp', address: `${pods}.2.${host}`, port: podPort, says: `${id}-${host - 2}` },
     ]);
     this.#lines.push(await startServers(this.net, member.app, listening));
   }
@@ -283,6 +294,21 @@ export class Stage {
     await order({ put: { ...limited, metadata: { ...limited.metadata, ...(annotations && { annotations }) } } });
   }
 
+  async serveHeadless({ name, in: id, pods }: ExportedHeadless): Promise<void> {
+    const { order } = this.members[id].home;
+    const ports = [{ name: 'tcp', port: podPort }];
+    await order({ put: object('v1', 'Service', name, { spec: { clusterIP: 'None', ports } }) });
+    const slice = object('discovery.k8s.io/v1', 'EndpointSlice', `${name}-1`, {
+      ...{ addressType: 'IPv4', ports },
+      endpoints: pods.map((pod, index) => ({
+        ...{ addresses: [`${shapes[id].pods}.2.${pod + 2}`], hostname: `${name}-${index}` },
+      })),
+    });
+    const labels = { 'kubernetes.io/service-name': name };
+    await order({ put: { ...slice, metadata: { ...slice.metadata, labels } } });
+    await order({ put: exportOf(name) });
+  }
+
   async withdraw(name: string, id: Id): Promise<void> {
     await this.members[id].home.order({ remove: exportOf(name) });
   }
@@ -293,10 +319,16 @@ export class Stage {
     return found?.spec?.ips?.[0];
   }
 
-  /** New connections by name: who answered. */
-  connect(from: Id, name: string, count: number, lanes = 8): Promise<ClientReport> {
-    const task = { kind: 'tcp', host: hostOf(name), port: 81, count, lanes, timeoutMs: 8000 };
+  /** New connections by name: who answered. A name with dots is that of an endpoint, with its cluster and service. */
+  connect(from: Id, name: string, count: number, { lanes = 8, port = 81 } = {}): Promise<ClientReport> {
+    const task = { kind: 'tcp', host: hostOf(name), port, count, lanes, timeoutMs: 8000 };
     return ask(this.net, this.members[from].client, task);
+  }
+
+  /** The addresses of a name, as a program in a Pod gets them. */
+  async resolved(from: Id, name: string): Promise<string[]> {
+    const text = await this.net.output(this.members[from].client, 'getent', ['ahostsv4', hostOf(name)]);
+    return [...new Set(text.split('\n').flatMap((line) => line.split(/\s+/)[0] || []))].sort();
   }
 
   answered(from: Id, name: string, by: readonly Id[]): Promise<void> {

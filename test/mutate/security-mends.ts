@@ -951,6 +951,21 @@ export const mends: readonly Mend[] = [
   },
   {
     test: 'test/gateways.test.ts',
+    title:
+      'a service has another address in the exporting cluster, where its own is another service’s -> asked by name; without a chain for it closed, never the other one',
+    file: 'src/proxy/choose.ts',
+    was: 'endpoint.isAskedByName ? namedListenerPort(listenerPort) : listenerPort',
+    became: 'listenerPort',
+  },
+  {
+    test: 'src/proxy/near-side.test.ts',
+    title: 'proxy: a virtual address that belongs to another import -> no rule for it',
+    file: 'src/proxy/headless.ts',
+    was: 'const problem = addressProblem(ip);',
+    became: 'const problem = ip === undefined ? addressProblem(ip) : undefined;',
+  },
+  {
+    test: 'test/gateways.test.ts',
     title: 'a gateway is published no longer, and still answers -> no new stream goes to it',
     file: 'src/xds/gateways/near-side.ts',
     was: 'ignore_health_on_host_removal: true,',

@@ -4,6 +4,7 @@
 import type { ByteReader, ByteWriter } from '../../base/dns/bytes.ts';
 import { parseAddress, parseIpv4Number } from '../../base/net/ip.ts';
 import { isAskedByName, isServingRemotely, remoteFamily } from '../../clusterset/rules/networks/remote-endpoint.ts';
+import { virtualAddressesLabel } from '../../clusterset/rules/networks/virtual-endpoints.ts';
 import { importedFromAnnotation } from '../../clusterset/rules/routing/import-as.ts';
 import { routingAnnotation } from '../../clusterset/rules/routing/routing.ts';
 import { type Endpoint, type EndpointSlice, isReady } from '../../kube/objects/endpoint-slice.ts';
@@ -12,14 +13,14 @@ import { listOf, type PortFacts, packPorts, portOf, portsOf, repeat, unpackPorts
 import type { SliceShapes } from './slice-shapes.ts';
 
 export interface EndpointFacts {
-  /** Empty behind a gateway. */
+  /** Empty behind a gateway, or a virtual one. */
   readonly address: Uint8Array;
   /** Empty if it has none of its own. */
   readonly hostname: string;
   readonly isReady: boolean;
   /** Empty if unknown; only of imported slices. */
   readonly zone: string;
-  /** Set for an endpoint of another network, which has no address here: the family that it has there. */
+  /** Set for an endpoint of another network, which has no address of its own here: the family that it has there. */
   readonly behindGateway?: 'IPv4' | 'IPv6';
   /** Its gateway has to be asked for the service by name. */
   readonly isAskedByName?: boolean;
@@ -299,7 +300,8 @@ export function packSlice(
   // The name of a slice begins with that of its service nearly always.
   packBehind(writer.reset(), service, metadata.name);
   const hasHostnames = (endpoints ?? []).some(({ hostname }) => (hostname ?? '') !== '');
-  shapes.write(writer, { isImported, cluster, ports: portsOf(slice.ports), zones, hasHostnames });
+  const isVirtual = isImported && metadata.labels?.[virtualAddressesLabel] === 'true';
+  shapes.write(writer, { isImported, cluster, ports: portsOf(slice.ports), zones, hasHostnames, isVirtual });
   packSeen(writer, { resourceVersion: metadata.resourceVersion ?? '', seenMs });
   const countAt = writer.length;
   writer.u16(0);
@@ -376,7 +378,7 @@ function packAddress(writer: ByteWriter, text: string, mark: number, bytes: numb
 /** Reads what `packSlice` wrote for a slice of this name. */
 export function unpackSlice(reader: ByteReader, shapes: SliceShapes, name: string): NamedSlice {
   const service = unpackBehind(reader, name);
-  const { isImported, cluster, ports, zones } = shapes.read(reader);
+  const { isImported, cluster, ports, zones, isVirtual } = shapes.read(reader);
   const { resourceVersion, seenMs } = unpackSeen(reader);
   const endpoints = repeat(reader.u16(), () => {
     const head = reader.u8();
@@ -384,11 +386,21 @@ export function unpackSlice(reader: ByteReader, shapes: SliceShapes, name: strin
     const hostname = reader.text();
     const zone = zones.length === 0 ? '' : (zones[reader.u8() - 1] ?? '');
     const facts = { address, hostname, isReady: head >= 0x80, zone };
-    if (address.length > 0) return facts;
+    if (address.length > 0 && !isVirtual) return facts;
+    if (isVirtual) return { ...facts, behindGateway: address.length === 4 ? ('IPv4' as const) : ('IPv6' as const) };
     const behindGateway = (head & remoteIpv6) === 0 ? ('IPv4' as const) : ('IPv6' as const);
     return { ...facts, behindGateway, ...((head & remoteName) === 0 ? {} : { isAskedByName: true }) };
   });
   return { name, service, isImported, cluster, ports, endpoints, resourceVersion, seenMs };
+}
+
+/** Whether the address is one of this cluster that leads to an endpoint of another network. */
+export function hasVirtualAddress({ address, behindGateway }: EndpointFacts): boolean {
+  return behindGateway !== undefined && address.length > 0;
+}
+
+export function virtualAddressesIn(slices: readonly NamedSlice[]): Uint8Array[] {
+  return slices.flatMap(({ endpoints }) => endpoints.filter(hasVirtualAddress).map(({ address }) => address));
 }
 
 /** Whom it belongs to, and whether any of its endpoints has a hostname. */

@@ -8,6 +8,7 @@ const shapeWith = (port: number, zones: readonly string[] = ['east-a']): SliceSh
   ports: [{ name: 'http', protocol: 'TCP', port }],
   zones,
   hasHostnames: port === 81,
+  isVirtual: port === 82,
 });
 
 function written(shapes: SliceShapes, shape: SliceShape): Uint8Array {

@@ -15,6 +15,8 @@ export interface SliceShape {
   readonly zones: readonly string[];
   /** Whether any of its endpoints has a hostname. */
   readonly hasHostnames: boolean;
+  /** Its addresses are virtual: they lead through a gateway. */
+  readonly isVirtual: boolean;
 }
 
 /** Shapes that no slice has any more are not forgotten, so their number and size have a bound. */
@@ -24,11 +26,14 @@ const shapeBytesMax = 128;
 const writtenOut = 0;
 const importedMark = 1;
 const hostnamesMark = 2;
+const virtualMark = 4;
 
 export class SliceShapes {
   readonly #numbers = new PackedMap();
   /** By number. */
-  readonly #shapes: SliceShape[] = [{ isImported: false, cluster: '', ports: [], zones: [], hasHostnames: false }];
+  readonly #shapes: SliceShape[] = [
+    { isImported: false, cluster: '', ports: [], zones: [], hasHostnames: false, isVirtual: false },
+  ];
   readonly #writer = new ByteWriter();
 
   write(target: ByteWriter, shape: SliceShape): ByteWriter {
@@ -59,10 +64,10 @@ export class SliceShapes {
 }
 
 function packShape(writer: ByteWriter, shape: SliceShape): Uint8Array {
-  const { isImported, cluster, ports, zones, hasHostnames } = shape;
+  const { isImported, cluster, ports, zones, hasHostnames, isVirtual } = shape;
   writer
     .reset()
-    .u8((isImported ? importedMark : 0) | (hasHostnames ? hostnamesMark : 0))
+    .u8((isImported ? importedMark : 0) | (hasHostnames ? hostnamesMark : 0) | (isVirtual ? virtualMark : 0))
     .text(cluster);
   packPorts(writer, ports);
   writer.u8(zones.length);
@@ -78,5 +83,6 @@ function unpackShape(reader: ByteReader): SliceShape {
     isImported: (marks & importedMark) !== 0,
     ...{ cluster, ports, zones: repeat(reader.u8(), () => reader.text()) },
     hasHostnames: (marks & hostnamesMark) !== 0,
+    isVirtual: (marks & virtualMark) !== 0,
   };
 }

@@ -1,7 +1,7 @@
 // The ready endpoints behind one port of an imported service, as connections go to them. Pure.
 
 import { formatAddress } from '../../base/net/ip.ts';
-import type { NamedSlice } from './facts.ts';
+import { hasVirtualAddress, type NamedSlice } from './facts.ts';
 import type { PortFacts } from './ports.ts';
 
 export type Family = 'IPv4' | 'IPv6';
@@ -43,6 +43,8 @@ export function targetsOf({ port, slices, family, areReady = true, isUsable }: T
     if (target === undefined || slice.cluster === '') continue;
     const { cluster } = slice;
     for (const [index, endpoint] of slice.endpoints.entries()) {
+      // It stands for one endpoint of a headless service, never for the service.
+      if (hasVirtualAddress(endpoint)) continue;
       const ownFamily = endpoint.behindGateway ?? familyOf(endpoint.address);
       if (endpoint.isReady !== areReady || (family !== undefined && ownFamily !== family)) continue;
       if (endpoint.behindGateway !== undefined) {

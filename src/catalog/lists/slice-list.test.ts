@@ -23,6 +23,7 @@ const someSlice = fc.record({
           app: word,
           'multicluster.kubernetes.io/source-cluster': word,
           'kubernetes.io/service-name': word,
+          'portolan.dev/virtual-addresses': word,
         },
         { requiredKeys: [] },
       ),
@@ -71,6 +72,7 @@ function essence(slice: EndpointSlice) {
     imported: labels['multicluster.kubernetes.io/service-name'],
     cluster: labels['multicluster.kubernetes.io/source-cluster'],
     service: labels['kubernetes.io/service-name'],
+    virtual: labels['portolan.dev/virtual-addresses'],
     addressType: slice.addressType,
     ports: (slice.ports ?? []).map(({ name, protocol, port }) => ({ name, protocol, port: port ?? undefined })),
     endpoints: (slice.endpoints ?? []).map(({ addresses, hostname, conditions }) => ({

@@ -2,6 +2,7 @@
 // numbers: three slices a service, most of whose bytes say who made them and when.
 
 import { JsonScanError, type JsonScanner } from '../../base/json-scanner.ts';
+import { virtualAddressesLabel } from '../../clusterset/rules/networks/virtual-endpoints.ts';
 import type { List } from '../../kube/client/client.ts';
 import {
   type Endpoint,
@@ -32,6 +33,7 @@ const key = keysOf([
   importedServiceNameLabel,
   sourceClusterLabel,
   serviceNameLabel,
+  virtualAddressesLabel,
 ] as const);
 
 export function createSliceListReader(): (page: Uint8Array) => List<EndpointSlice> {
@@ -78,20 +80,25 @@ function readMetadata(scanner: JsonScanner): ObjectMeta {
   return { name, namespace, resourceVersion, labels };
 }
 
-/** Only those that say whose slice it is. */
+/** Only those that say whose slice it is, and whether its addresses are its endpoints' own. */
 function readLabels(scanner: JsonScanner): Record<string, string> {
   let imported: string | undefined;
   let cluster: string | undefined;
   let service: string | undefined;
+  let virtual: string | undefined;
   if (scanner.enterObject()) {
     while (scanner.nextKey()) {
       if (scanner.isKey(key[importedServiceNameLabel])) imported = scanner.text();
       else if (scanner.isKey(key[sourceClusterLabel])) cluster = scanner.text();
       else if (scanner.isKey(key[serviceNameLabel])) service = scanner.text();
+      else if (scanner.isKey(key[virtualAddressesLabel])) virtual = scanner.text();
       else scanner.skip();
     }
   }
-  const labels = { [importedServiceNameLabel]: imported, [sourceClusterLabel]: cluster, [serviceNameLabel]: service };
+  const labels = {
+    ...{ [importedServiceNameLabel]: imported, [sourceClusterLabel]: cluster, [serviceNameLabel]: service },
+    ...(virtual === undefined ? {} : { [virtualAddressesLabel]: virtual }),
+  };
   return labels as Record<string, string>;
 }
 

@@ -11,7 +11,7 @@ import type { Lot } from '../../clusterset/rules/choice/shares.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import type { SetNetworks } from '../../clusterset/rules/networks/networks.ts';
 import { isNoRouting, needsUnready, readRouting } from '../../clusterset/rules/routing/routing.ts';
-import type { EndpointFacts, NamedSlice } from '../facts/facts.ts';
+import { type EndpointFacts, hasVirtualAddress, type NamedSlice } from '../facts/facts.ts';
 import type { PortFacts } from '../facts/ports.ts';
 import { endpointsType, type Order, order, plainRecord } from './answers.ts';
 import {
@@ -47,6 +47,7 @@ interface ReadyEndpoint extends EndpointFacts {
   /** Ports of its slice. */
   readonly ports: readonly PortFacts[];
   readonly isBehindGateway: boolean;
+  readonly hasVirtualAddress: boolean;
 }
 
 export function namesOfImport(input: OwnerInput, options: ClustersetNamesOptions): OwnerNames {
@@ -76,22 +77,22 @@ function readyEndpoints(names: OwnerNames, { slices, ordinalOf }: OwnerInput): R
     for (const endpoint of slice.endpoints) {
       const { address, hostname, isReady, zone, behindGateway } = endpoint;
       const { cluster, ports } = slice;
-      const isBehindGateway = behindGateway !== undefined;
-      if (isReady) ready.push({ address, hostname, isReady, zone, cluster, ordinal, ports, isBehindGateway });
+      const way = { isBehindGateway: behindGateway !== undefined, hasVirtualAddress: hasVirtualAddress(endpoint) };
+      if (isReady) ready.push({ address, hostname, isReady, zone, cluster, ordinal, ports, ...way });
       else noteUnready(names, slice, endpoint);
     }
   }
   return ready;
 }
 
-/** Names of endpoints lead to addresses: those of another network are none of them, whatever the slices say. */
+/** Names of endpoints lead to addresses: those of another network are none of them, whatever the slices say, but virtual ones. */
 function directOf(
   names: OwnerNames,
   name: string,
   ready: readonly ReadyEndpoint[],
   { networks }: Pick<ClustersetNamesOptions, 'networks'>,
 ): readonly ReadyEndpoint[] {
-  const { reached, leftOut } = reachable(ready, { networks, gatewayProblem: speaksNoTunnel });
+  const { reached, leftOut } = reachable(ready, { networks, ...takesAddresses });
   for (const { cluster, count, why } of leftOut)
     names.leftOut.push({
       what: `${count} of ${ready.length} ready endpoints of ${name}`,
@@ -117,6 +118,8 @@ function addClustersetIp(
   addServicePorts(names, name, owner.ports);
 }
 
+const takesAddresses = { gatewayProblem: speaksNoTunnel, usesVirtualAddresses: true };
+
 interface Used {
   readonly endpoints: readonly ReadyEndpoint[];
   /** The share of each endpoint, if they are not all alike. */
@@ -136,7 +139,7 @@ function usedOf(
   const { trafficDistribution } = owner;
   const routing = readRouting(owner.routing);
   const unready = needsUnready(routing) ? slices.flatMap(unreadyIn) : [];
-  const chooser = { from, locality, networks, gatewayProblem: speaksNoTunnel, trafficDistribution, routing };
+  const chooser = { from, locality, networks, trafficDistribution, routing, ...takesAddresses };
   const choice = choose(ready, chooser, unready);
   const endpoints = chosenOf(choice);
   const { lots } = choice;

@@ -15,7 +15,7 @@ import {
   withTraffic,
 } from '../rules/derived-service.ts';
 import { formatServiceKey, type ServiceKey } from '../rules/names.ts';
-import { type AddressFacts, type HeldAddresses, nothingHeld } from './import-addresses.ts';
+import { type AddressFacts, type HeldAddresses, nothingHeld } from './addresses/import-addresses.ts';
 
 const grantText =
   'the agent needs the right to write Services: set agent.writeServices=true (portolan install, Helm), or apply deploy/manifests/services.yaml';

@@ -13,8 +13,9 @@ import { hasOtherAddress } from '../rules/networks/other-address.ts';
 import { clustersReached, type ReachFacts, reachCondition } from '../rules/networks/reach-condition.ts';
 import { answerCondition, clustersAnswer } from '../rules/routing/answer-condition.ts';
 import { readRouting, routedByAnnotation, routingAnnotation } from '../rules/routing/routing.ts';
-import { conflictConditions } from './address-conflicts.ts';
-import type { HeldAddresses } from './import-addresses.ts';
+import { conflictConditions } from './addresses/address-conflicts.ts';
+import type { HeldAddresses } from './addresses/import-addresses.ts';
+import type { VirtualEndpoints } from './addresses/virtual-endpoints.ts';
 
 export interface ImportStatusFacts {
   readonly merge: Merge;
@@ -22,6 +23,8 @@ export interface ImportStatusFacts {
   readonly held: HeldAddresses;
   /** Where its address comes from. */
   readonly source: ClusterSetIpPolicy;
+  /** Of a headless service. */
+  readonly virtual: VirtualEndpoints | undefined;
 }
 
 const notRouted =
@@ -65,7 +68,7 @@ export async function writeImportStatus(
 function reachConditions(
   context: AgentContext,
   object: ServiceImport,
-  { merge, records, source }: ImportStatusFacts,
+  { merge, records, source, virtual }: ImportStatusFacts,
 ): WantedCondition[] {
   const { clusters } = merge;
   const ports = merge.ports.filter(({ isExposed }) => isExposed);
@@ -78,7 +81,9 @@ function reachConditions(
   );
   const excluded = excludedBy(object);
   const endpoints = new Map(records.map(({ cluster, record }) => [cluster, record.spec.readyEndpoints ?? 0]));
-  const more = { otherAddress, excluded, endpoints, unreachedFrom, gatewayChecks };
+  const isWithoutProxy = virtual !== undefined && context.hasProxy() === false;
+  const headless = { beyondBounds: virtual?.beyond, isWithoutProxy };
+  const more = { otherAddress, excluded, endpoints, unreachedFrom, gatewayChecks, ...headless };
   const found = clustersReached({ networks, clusters, ports, source, ...more });
   if (found !== undefined) return [found];
   if (conditionOf(object.status?.conditions, reachCondition) === undefined) return [];

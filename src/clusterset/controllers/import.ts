@@ -27,11 +27,12 @@ import { isOurImport, planImport } from '../rules/plan-import.ts';
 import { createImportedSlicePlanner, isOurSlice } from '../rules/plan-import-slices.ts';
 import { importableSinceAnnotations, readImportableSinceMs } from '../rules/propagation.ts';
 import { importedFromAnnotation } from '../rules/routing/import-as.ts';
-import { writeConflict } from './address-conflicts.ts';
+import { writeConflict } from './addresses/address-conflicts.ts';
+import { type HeldAddresses, holdAddresses, importOwner, nothingHeld } from './addresses/import-addresses.ts';
+import { holdVirtualEndpoints, type VirtualEndpoints } from './addresses/virtual-endpoints.ts';
 import { bringSlice } from './bring-slice.ts';
 import { bringStandIn, carriedSlices, picksAll } from './carried.ts';
 import { dropDerived, holdDerived } from './derived-service.ts';
-import { type HeldAddresses, holdAddresses, importOwner, nothingHeld } from './import-addresses.ts';
 import { writeImportStatus } from './import-status.ts';
 import type { ExportedService } from './policies/import-names.ts';
 import type { Routes } from './policies/routes.ts';
@@ -96,6 +97,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
     const { service, local, merge } = facts;
     const isReachable = used.length > 0 || absent.length === 0;
     const held: HeldAddresses = { ...(isReachable ? await hold(source, facts) : nothingHeld), absent };
+    const virtual = facts.merge.type === 'Headless' ? await holdVirtualEndpoints(context, allocator, facts) : undefined;
     const isDerived = source === 'derived' && held.isDerived !== false && held.ips.length > 0;
     const trace = traces.begin(local, facts);
     const annotations = {
@@ -113,13 +115,13 @@ export function createImportController(context: AgentContext, allocator: Allocat
       },
     );
     trace.importWritten();
-    await allocator.release(importOwner(local), held.ips);
+    await allocator.release(importOwner(local), [...held.ips, ...(virtual?.addresses ?? [])]);
     if (source !== 'derived' || !isReachable) await dropDerived(context, local);
     await bringStandIn(context, { written, local }, merge);
-    await bringSlices(key, { ...facts, isDerived }, written);
+    await bringSlices(key, { ...facts, isDerived, virtual }, written);
     trace.slicesWritten();
     propagation.imported(service, facts.records, facts.present);
-    await writeImportStatus(context, written, { merge: facts.merge, records: facts.records, held, source });
+    await writeImportStatus(context, written, { merge: facts.merge, records: facts.records, held, source, virtual });
     if (held.problem !== undefined) tellDerived(key, held.problem);
     if (waitMs !== 0 && !isAsWanted(written, wanted)) return { requeueAfterMs: waitMs };
     const againMs = [held.retryMs, routes.steadyCounts.waitMs(formatServiceKey(service))].filter(
@@ -203,7 +205,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
     if (present !== undefined && wasInSync) inSync.set(present, wanted);
   }
 
-  function wantedSlices({ local, records, merge, isDerived }: Facts, written: ServiceImport): EndpointSlice[] {
+  function wantedSlices({ local, records, merge, isDerived, virtual }: Facts, written: ServiceImport): EndpointSlice[] {
     const owner = ownerReference(written);
     const derivedService = isDerived && picksAll(context, written) ? derivedServiceName(local) : undefined;
     const families = context.families();
@@ -230,6 +232,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
               isOtherNetwork,
               isAskedByName:
                 isOtherNetwork && hasOtherAddress(written.spec.ips, record.spec.clusterSetIPs, slice.addressType),
+              virtual: virtual?.byCluster.get(cluster),
               owner,
               derivedService,
             }),
@@ -256,6 +259,8 @@ interface Facts extends ExportedService {
   readonly present: ServiceImport | undefined;
   /** Whether the slices stand behind a derived Service too. */
   readonly isDerived?: boolean;
+  /** Of a headless service. */
+  readonly virtual?: VirtualEndpoints | undefined;
 }
 
 // A cluster none of whose ports is part of the import serves nothing. One that declares none has no port to be wrong.

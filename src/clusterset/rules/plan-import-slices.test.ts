@@ -83,6 +83,31 @@ describe('plan imported slice of another network', () => {
     ]);
   });
 
+  test('plan imported slice: another network and a headless service -> its virtual addresses under their names, none of the others', () => {
+    const endpoints = [
+      { addresses: ['10.1.0.1'], hostname: 'db-0', conditions: { ready: false } },
+      { addresses: ['10.1.0.9'], hostname: 'db-0', zone: 'eu-1' },
+      { addresses: ['10.1.0.2'], hostname: 'db-1' },
+      { addresses: null as unknown as string[] },
+    ];
+    const virtual = new Map([
+      ['IPv4 db-0', '243.1.0.1'],
+      ['IPv6 db-1', 'fd00::1'],
+    ]);
+    const plan = createImportedSlicePlanner();
+    const slice = published({ endpoints });
+    const planned = (more: Partial<ImportedSliceRequest> = {}) =>
+      plan(request({ published: slice, isOtherNetwork: true, virtual, ...more }));
+    expect(planned().addressType).toBe('IPv4');
+    expect(planned().metadata.labels?.['portolan.dev/virtual-addresses']).toBe('true');
+    const conditions = { ready: true, serving: true, terminating: false };
+    expect(planned().endpoints).toEqual([{ addresses: ['243.1.0.1'], hostname: 'db-0', zone: 'eu-1', conditions }]);
+    expect(planned({ isTrusted: false }).endpoints?.[0]?.conditions?.ready).toBe(false);
+    expect(planned({ virtual: new Map([['IPv4 db-1', '243.1.0.2']]) }).endpoints?.[0]?.addresses).toEqual([
+      '243.1.0.2',
+    ]);
+  });
+
   test('plan imported slice: another network and a derived Service -> not behind that Service', () => {
     expect(text({ derivedService: 'derived-x' })).not.toMatch(/derived-x/);
   });

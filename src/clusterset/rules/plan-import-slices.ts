@@ -19,6 +19,12 @@ import { sliceManager } from './agent-marks.ts';
 import { type AddressRules, refusal } from './endpoint-address.ts';
 import type { ServiceKey } from './names.ts';
 import { remoteEndpoint } from './networks/remote-endpoint.ts';
+import {
+  endpointLabel,
+  type VirtualAddresses,
+  virtualAddressesLabel,
+  virtualKey,
+} from './networks/virtual-endpoints.ts';
 import { managedByLabel, manager } from './plan-import.ts';
 
 export interface ImportedSliceRequest {
@@ -39,14 +45,19 @@ export interface ImportedSliceRequest {
   readonly isOtherNetwork?: boolean;
   /** It has another clusterset address for the service: its gateway is asked by name. */
   readonly isAskedByName?: boolean;
+  /** Of another network and a headless service: the addresses that its endpoints have here. */
+  readonly virtual?: VirtualAddresses;
   /** The Service of this cluster that they stand behind too, so that its own data plane carries their traffic. */
   readonly derivedService?: string;
 }
 
 export function planImportedSlice(request: ImportedSliceRequest): EndpointSlice {
-  const { service, cluster, published, owner, isOtherNetwork = false } = request;
+  const { service, cluster, published, owner, virtual } = request;
+  const isVirtual = virtual !== undefined;
+  const isOtherNetwork = request.isOtherNetwork === true || isVirtual;
   const derivedService = isOtherNetwork ? undefined : request.derivedService;
   const plan = isOtherNetwork ? planRemote : planEndpoint;
+  const endpoints = published.endpoints ?? [];
   return {
     apiVersion: apiVersionOf(endpointSliceType),
     kind: endpointSliceType.kind,
@@ -61,13 +72,14 @@ export function planImportedSlice(request: ImportedSliceRequest): EndpointSlice 
         ...(derivedService === undefined
           ? { [serviceProxyNameLabel]: manager }
           : { [serviceNameLabel]: derivedService }),
+        ...(isVirtual ? { [virtualAddressesLabel]: 'true' } : {}),
       },
       ownerReferences: [owner],
     },
-    addressType: isOtherNetwork ? 'FQDN' : published.addressType,
-    endpoints: (published.endpoints ?? [])
-      .map((endpoint) => plan(endpoint, request))
-      .filter((one) => one !== undefined),
+    addressType: isOtherNetwork && !isVirtual ? 'FQDN' : published.addressType,
+    endpoints: isVirtual
+      ? planVirtual(endpoints, virtual, request)
+      : endpoints.map((endpoint) => plan(endpoint, request)).filter((one) => one !== undefined),
     ports: planPorts(published.ports ?? [], request.portNames),
   };
 }
@@ -88,6 +100,7 @@ export function createImportedSlicePlanner(): (request: ImportedSliceRequest) =>
       isDraining,
       isOtherNetwork,
       isAskedByName,
+      virtual,
       owner,
       portNames,
       derivedService,
@@ -98,6 +111,7 @@ export function createImportedSlicePlanner(): (request: ImportedSliceRequest) =>
       isDraining,
       isOtherNetwork,
       isAskedByName,
+      virtual && [...virtual],
       owner,
       derivedService,
       [...portNames],
@@ -138,22 +152,42 @@ function planRemote(
   return remoteEndpoint(addressType, { zone, isUsable, isAskedByName });
 }
 
+/** Those that have an address here, each once: of several with one label a ready one counts. */
+function planVirtual(
+  endpoints: readonly Endpoint[],
+  virtual: VirtualAddresses,
+  request: ImportedSliceRequest,
+): Endpoint[] {
+  const { addressType } = request.published;
+  const planned = new Map<string, Endpoint>();
+  for (const endpoint of endpoints) {
+    const label = endpointLabel(endpoint);
+    const address = addressType === 'FQDN' || !label ? undefined : virtual.get(virtualKey(addressType, label));
+    if (address === undefined || planned.get(label!)?.conditions?.ready) continue;
+    const conditions = conditionsOf(endpoint, request);
+    planned.set(label!, { addresses: [address], conditions, hostname: label, zone: endpoint.zone });
+  }
+  return [...planned.values()];
+}
+
 // A slice of another cluster is read field by field: no other field reaches this home.
 function planEndpoint(endpoint: Endpoint, request: ImportedSliceRequest): Endpoint | undefined {
-  const { isTrusted, isDraining = false, rules, translations } = request;
+  const { rules, translations } = request;
   const addresses = (endpoint.addresses ?? [])
     .filter((address) => refusal(address, rules) === undefined)
     .map((address) => translate(address, translations) ?? address);
   if (addresses.length === 0) return undefined;
-  const { ready = true, serving = ready, terminating = false } = endpoint.conditions ?? {};
+  return { addresses, conditions: conditionsOf(endpoint, request), hostname: endpoint.hostname, zone: endpoint.zone };
+}
+
+function conditionsOf(
+  { conditions }: Endpoint,
+  { isTrusted, isDraining = false }: ImportedSliceRequest,
+): Endpoint['conditions'] {
+  const { ready = true, serving = ready, terminating = false } = conditions ?? {};
   return {
-    addresses,
-    conditions: {
-      ready: ready && isTrusted && !isDraining,
-      serving: serving && isTrusted,
-      terminating: terminating || isDraining,
-    },
-    hostname: endpoint.hostname,
-    zone: endpoint.zone,
+    ready: ready && isTrusted && !isDraining,
+    serving: serving && isTrusted,
+    terminating: terminating || isDraining,
   };
 }

@@ -2,7 +2,7 @@
 
 import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
-import type { PortChoice } from '../choose.ts';
+import type { PortChoice } from '../port-choice.ts';
 import type { ProxyState } from '../state.ts';
 import type { Nft } from './edge/nft.ts';
 import type { Element } from './port-plan.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PortChoice } from '../choose.ts';
+import type { PortChoice } from '../port-choice.ts';
 import { chainOf, elementsOf, planPort } from './port-plan.ts';
 
 const choice = (hosts: readonly number[], affinitySeconds = 0): PortChoice => ({

@@ -1,7 +1,7 @@
 // One address and port of a service as map elements: which backend has which slot, under which chain. Pure. Slots are kept
 // as they are when a backend comes or goes, so that one change is a few elements however many there are.
 
-import type { Backend, PortChoice } from '../choose.ts';
+import type { Backend, PortChoice } from '../port-choice.ts';
 
 /** Backends that are alike, with their share of new connections. */
 export interface PlannedLot {

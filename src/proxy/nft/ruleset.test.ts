@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseRange } from '../../base/net/ip.ts';
-import type { PortChoice } from '../choose.ts';
+import type { PortChoice } from '../port-choice.ts';
 import { KernelModel } from '../testing/kernel-model.ts';
 import { Ruleset } from './ruleset.ts';
 import { differenceScript, refillScript } from './script.ts';

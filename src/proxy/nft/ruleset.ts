@@ -1,7 +1,7 @@
 // The wanted content of the table, service by service, and the difference that one round of changes makes. Pure: it is the
 // plan, and never reads the kernel.
 
-import type { PortChoice } from '../choose.ts';
+import type { PortChoice } from '../port-choice.ts';
 import { chainsOf, type Element, elementsOf, type PortPlan, planPort, slotsOf } from './port-plan.ts';
 
 /** One transaction: first the deletions, then the additions. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PortChoice } from '../choose.ts';
+import type { PortChoice } from '../port-choice.ts';
 import { seeded } from '../testing/random-catalog.ts';
 import { Balancer } from './balancer.ts';
 

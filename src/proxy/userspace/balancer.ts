@@ -3,7 +3,7 @@
 
 import { BoundedCache } from '../../base/bounded-cache.ts';
 import type { Clock, Random } from '../../base/world.ts';
-import type { Backend, PortChoice } from '../choose.ts';
+import type { Backend, PortChoice } from '../port-choice.ts';
 
 interface Remembered {
   readonly backend: Backend;

@@ -1,10 +1,10 @@
 // The flows of userspace mode: it opens every connection itself, so it knows all of each.
 
-import type { Backend, PortChoice } from '../choose.ts';
 import type { Flow, FlowFilter, FlowLosses } from '../flows/flow.ts';
 import { FlowLog, type LogPage } from '../flows/flow-log.ts';
 import type { FlowSource } from '../flows/flows.ts';
 import type { EndpointPlace, Totals } from '../flows/totals.ts';
+import type { Backend, PortChoice } from '../port-choice.ts';
 
 type PlaceOf = (service: string, endpoint: string, nowMs: number) => EndpointPlace;
 

@@ -6,7 +6,7 @@ import { LogBudget } from '../../base/log-budget.ts';
 import type { IpRange } from '../../base/net/ip.ts';
 import { sleep, type Timer, type World } from '../../base/world.ts';
 import { type ConnectionCounts, noConnections } from '../../kube/objects/reports/connections.ts';
-import type { Backend, PortChoice } from '../choose.ts';
+import type { Backend, PortChoice } from '../port-choice.ts';
 import { modeProblem } from '../ranges.ts';
 import type { ProxyState } from '../state.ts';
 import { Tally } from '../tally.ts';

@@ -3,7 +3,7 @@
 
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { ConnectionCounts } from '../../kube/objects/reports/connections.ts';
-import type { Backend } from '../choose.ts';
+import type { Backend } from '../port-choice.ts';
 import type { Balancer } from './balancer.ts';
 import type { FlowClient, OpenFlow } from './flows.ts';
 

@@ -2,7 +2,7 @@
 // moves when its backend is gone.
 
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
-import type { Backend } from '../choose.ts';
+import type { Backend } from '../port-choice.ts';
 import type { Listener, ListenOptions } from './server-tcp.ts';
 
 interface Session {

@@ -2,7 +2,7 @@
 
 import { compareText } from '../../base/compare-text.ts';
 import type { SilentReport } from '../../kube/objects/reports/silent-clusters.ts';
-import type { PortChoice } from '../choose.ts';
+import type { PortChoice } from '../port-choice.ts';
 
 interface LeftCluster {
   /** Addresses and ports, in order. */

@@ -15,6 +15,7 @@ export interface ServicePort {
 export interface ClustersetService {
   readonly namespace: string;
   readonly name: string;
+  readonly isHeadless: boolean;
   readonly ips: readonly string[];
   /** TCP only: xDS balances nothing else. */
   readonly ports: readonly ServicePort[];
@@ -30,6 +31,7 @@ export function clustersetServiceOf(key: string, owner: OwnerFacts, slices: read
   return {
     namespace: key.slice(0, slash),
     name: key.slice(slash + 1),
+    isHeadless: owner.kind === 'Headless',
     ips: owner.ips.map((ip) => formatAddress(ip)),
     ports: owner.ports
       .map(({ name, protocol, port }, index) => ({

@@ -178,6 +178,21 @@ test('near side: an import and its slices -> asked by name where the slices say 
   expect(namedWaysOf({ ...named, key: 'here/other', owner: owner('shop/web') })).toEqual([way('243.9.0.7')]);
 });
 
+test('near side: a headless service -> each endpoint with a virtual address by its own name, at the ports of its slice', () => {
+  const owner = { ...absentOwner, isPresent: true, kind: 'Headless' as const };
+  const ports = [{ name: 'sql', protocol: 'TCP' as const, port: 5433 }];
+  const endpoint = { hostname: 'db-0', isReady: false, zone: '' };
+  const address = Uint8Array.of(243, 9, 0, 8);
+  const common = { service: 'db', isImported: true, ports, resourceVersion: '', seenMs: 0 };
+  const slices: NamedSlice[] = [
+    { ...common, name: 'a', cluster: 'east', endpoints: [{ ...endpoint, address, behindGateway: 'IPv4' }] },
+    { ...common, name: 'b', cluster: 'west', endpoints: [{ ...endpoint, address: Uint8Array.of(10, 1, 0, 1) }] },
+  ];
+  expect(namedWaysOf({ key: 'shop/db', owner, slices, domain: 'clusterset.local' })).toEqual([
+    way('243.9.0.8', { port: 5433, authority: 'db-0.east.db.shop.svc.clusterset.local:5433' }),
+  ]);
+});
+
 test('near side: health -> a path for each cluster on loopback, whatever their order; no cluster, no listener', () => {
   const [listener] = nearHealthResources(['south', 'east']);
   expect(listener).toEqual(nearHealthResources(['east', 'south'])[0]);

@@ -1,15 +1,15 @@
 // Connections for which a gateway has to be asked by name: the exporting cluster has another clusterset address for the service
-// than this one. Each has a filter chain of its own in a listener that has no others: a connection without one is closed, and never
+// than this one, or it is one endpoint of a headless service that is wanted. Each has a filter chain of its own in a listener that has no others: a connection without one is closed, and never
 // asks by an address that may be another service's there. Pure; the order of the input never matters.
 
 import type { JsonObject } from '../../base/json.ts';
 import { formatAddress, parseIp } from '../../base/net/ip.ts';
-import type { NamedSlice, OwnerFacts } from '../../catalog/facts/facts.ts';
+import { hasVirtualAddress, type NamedSlice, type OwnerFacts } from '../../catalog/facts/facts.ts';
 import { familyOf } from '../../catalog/facts/targets.ts';
 import { namedListenerPort } from '../../clusterset/rules/networks/listener-ports.ts';
 import { anyAddress, listenAddress } from '../bodies.ts';
 import type { XdsResource } from '../resource.ts';
-import { authorityOf } from './names.ts';
+import { authorityOf, endpointHost } from './names.ts';
 import { nearSideName, originalDestination, type RemoteCluster, tunnel } from './near-side.ts';
 
 export interface NamedWay {
@@ -34,6 +34,24 @@ export interface NamedService {
 export function namedWaysOf({ key, owner, slices, domain }: NamedService): NamedWay[] {
   const [namespace, name] = (owner.traffic?.importedFrom || key).split('/');
   const host = `${name}.${namespace}.svc.${domain}`;
+  return owner.kind === 'Headless' ? endpointWays(slices, host) : serviceWays(owner, slices, host);
+}
+
+/** To each endpoint of a headless service, at the ports that it listens on. */
+function endpointWays(slices: readonly NamedSlice[], host: string): NamedWay[] {
+  return slices.flatMap(({ cluster, ports, endpoints }) =>
+    endpoints.filter(hasVirtualAddress).flatMap(({ address, hostname }) =>
+      ports
+        .filter(({ protocol }) => protocol === 'TCP')
+        .map(({ port }) => {
+          const authority = authorityOf(endpointHost({ label: hostname, cluster }, host), port);
+          return { cluster, address: formatAddress(address), port, authority };
+        }),
+    ),
+  );
+}
+
+function serviceWays(owner: OwnerFacts, slices: readonly NamedSlice[], host: string): NamedWay[] {
   const ports = new Set(owner.ports.filter(({ protocol }) => protocol === 'TCP').map(({ port }) => port));
   return owner.ips.flatMap((ip) => {
     const family = familyOf(ip);

@@ -37,6 +37,14 @@ export function authorityOf(host: string, port: number): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
+/** The name of one endpoint of a headless service; `host` is that of the service. */
+export function endpointHost(
+  { label, cluster }: { readonly label: string; readonly cluster: string },
+  host: string,
+): string {
+  return `${label}.${cluster}.${host}`;
+}
+
 /**
  * Chains of services lie in this many internal listeners, so that one that comes or goes moves a part of them. It never
  * changes: a service whose chain moved to another listener would lose its connections.

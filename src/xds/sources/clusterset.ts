@@ -1,8 +1,10 @@
 // Keeps the resources of clusterset services current, from the facts of imports and from where clusters are. A change of one
 // endpoint makes the resources of its service anew, once for each place that has proxies.
 
+import { formatAddress } from '../../base/net/ip.ts';
 import { ServedAddresses } from '../../catalog/claims/served-addresses.ts';
 import { FactBook } from '../../catalog/facts/fact-book.ts';
+import { virtualAddressesIn } from '../../catalog/facts/facts.ts';
 import { followImports } from '../../catalog/follow-imports.ts';
 import type { Place } from '../../clusterset/rules/choice/locality.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
@@ -76,11 +78,18 @@ export function startClustersetSource(options: SourceOptions): ClustersetSource 
     return owner.isPresent ? clustersetServiceOf(key, owner, facts.slicesOf(`i/${key}`, owner)) : undefined;
   }
 
+  /** Of endpoints of a headless service in other networks. */
+  function virtualAddressesOf(key: string): string[] {
+    const owner = facts.ownerOf(`i/${key}`);
+    if (owner.kind !== 'Headless' || networks.clusters.size === 0) return [];
+    return virtualAddressesIn(facts.slicesOf(`i/${key}`, owner)).map((ip) => formatAddress(ip));
+  }
+
   function renew(key: string): void {
     const service = serviceOf(key);
     if (service === undefined) served.delete(key);
     else served.add(key);
-    addresses.use(key, service?.ips ?? []);
+    addresses.use(key, service ? [...service.ips, ...virtualAddressesOf(key)] : []);
     replaceSafely(book.clusterset, key, () => (service ? clustersetResources(service, domain) : []), log);
     for (const { place, set } of book.places()) fill(place, set, key, service);
     const make = () => (service ? clustersetListeners(ownAddresses(key, service), domain) : []);

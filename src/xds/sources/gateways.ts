@@ -21,9 +21,9 @@ import { namedWaysResources } from '../gateways/named-ways.ts';
 import { gatewayIdentity, healthPath, memberDomain, nodeIdentity, shardOf } from '../gateways/names.ts';
 import { nearHealthResources } from '../gateways/near-health.ts';
 import { nearSideResources } from '../gateways/near-side.ts';
+import { type ServedPort, servedPortsOf } from '../gateways/served-ports.ts';
 import {
   authoritiesOf,
-  type ExportedPort,
   type GatewayMembers,
   portChains,
   portEndpoints,
@@ -33,7 +33,6 @@ import {
 import { callersTrust, certificateResource, gatewaySecret, gatewayTrust, nodeSecret } from '../gateways/trust.ts';
 import { leafLifeMs, type RootTimes } from '../identity/gateway-roots.ts';
 import type { ProxyIdentity } from '../identity/proxy-identity.ts';
-import { endpointsOf } from '../own-endpoints.ts';
 import { portNamesOf } from '../own-ports.ts';
 import type { XdsResource } from '../resource.ts';
 import type { ResourceSet } from '../view/resource-set.ts';
@@ -66,13 +65,6 @@ export interface GatewaysSourceOptions extends SourceOptions {
 export interface GatewayTimes {
   readonly roots?: RootTimes;
   readonly leafLifeMs?: number;
-}
-
-interface ServedPort {
-  readonly exported: ExportedPort;
-  /** Name of the port in the slices. */
-  readonly slicePort: string;
-  readonly shard: number;
 }
 
 export interface GatewaysSource extends XdsSource {
@@ -218,16 +210,16 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
     const ownNames = services.get(key);
     if (access === undefined || service === undefined || ownNames === undefined || members.callers.length === 0)
       return [];
-    const { namespace, name, ips } = service;
+    const { namespace, name, ips, isHeadless } = service;
     const host = `${name}.${namespace}.svc.${clusterset.domain()}`;
     // A port of other clusters alone has no name here.
-    return service.ports.flatMap(({ port }) => {
+    const ports = service.ports.flatMap(({ port }) => {
       const slicePort = ownNames.get(port);
-      if (slicePort === undefined) return [];
-      const { exportTo, namespaces } = callersOf(access, key, clusterset.callers());
-      const exported = { namespace, service: name, port, addresses: ips, host, exportTo, namespaces };
-      return [{ exported, slicePort, shard: shardOf(portName(exported)) }];
+      return slicePort === undefined ? [] : [{ port, slicePort }];
     });
+    const { exportTo, namespaces } = callersOf(access, key, clusterset.callers());
+    const exported = { namespace, service: name, addresses: isHeadless ? [] : ips, host, exportTo, namespaces };
+    return servedPortsOf({ exported, isHeadless, ports, slices: slicesOf(slices, key), cluster });
   }
 
   function renewService(key: string, touched: Set<number>): void {
@@ -235,21 +227,24 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
     const ports = portsOf(key);
     if (ports.length === 0) served.delete(key);
     else served.set(key, ports);
-    for (const { exported, shard } of before) {
-      shards.get(shard)?.delete(portName(exported));
+    const unchanged = new Set(before.map(chainsKey)).intersection(new Set(ports.map(chainsKey)));
+    for (const port of before) {
+      const shard = shardOf(portName(port.exported));
+      if (unchanged.has(chainsKey(port))) continue;
+      shards.get(shard)?.delete(portName(port.exported));
       touched.add(shard);
     }
     for (const port of ports) {
-      const inShard = shards.get(port.shard) ?? new Map<string, ServedPort>();
-      shards.set(port.shard, inShard);
+      const shard = shardOf(portName(port.exported));
+      const inShard = shards.get(shard) ?? new Map<string, ServedPort>();
+      shards.set(shard, inShard);
       inShard.set(portName(port.exported), port);
-      touched.add(port.shard);
+      if (!unchanged.has(chainsKey(port))) touched.add(shard);
     }
-    const endpoints = ports.length === 0 ? new Map() : endpointsOf(slicesOf(slices, key));
     const make = () =>
-      ports.flatMap(({ exported, slicePort }) => [
+      ports.flatMap(({ exported, endpoints }) => [
         ...portResources(exported, { authorities: authoritiesOf(exported), members }),
-        portEndpoints(exported, endpoints.get(slicePort) ?? []),
+        portEndpoints(exported, endpoints),
       ]);
     replaceSafely(book.gateway, `service ${key}`, make, log);
   }
@@ -284,7 +279,7 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
       for (const key of exports.keys()) if (namespaces?.has(key.slice(0, key.indexOf('/'))) ?? true) batch.add(key);
     }),
     onServiceSlices(slices, (key) => {
-      if (served.has(key)) batch.add(key);
+      if (exports.get(key) !== undefined) batch.add(key);
     }),
   ];
   const source = sourceOf([exports, services, properties] as unknown as Informer<never>[], () => {
@@ -326,6 +321,11 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
       batch.flush();
     },
   };
+}
+
+/** What the chains of a port are made of: an endpoint that changes changes none. */
+function chainsKey({ exported }: ServedPort): string {
+  return JSON.stringify([exported, [...(exported.namespaces ?? [])]]);
 }
 
 /** Name of the proxy in the certificate with which ways are tried. */

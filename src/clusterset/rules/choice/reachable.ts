@@ -7,6 +7,8 @@ export interface Reachable {
   readonly cluster: string;
   /** Its cluster lies in another network: it has no address here. */
   readonly isBehindGateway?: boolean;
+  /** It has a virtual address here, which leads through the gateway. */
+  readonly hasVirtualAddress?: boolean;
 }
 
 /** Ways of one client to other networks. */
@@ -14,6 +16,8 @@ export interface Ways {
   readonly networks: SetNetworks;
   /** Why this client does not use the gateways of that cluster; undefined if it does. */
   readonly gatewayProblem: (cluster: string) => string | undefined;
+  /** It takes addresses, and connects to virtual ones like to others. */
+  readonly usesVirtualAddresses?: boolean;
 }
 
 /** An endpoint that is reached through the gateways of the cluster named by `via`, or directly. */
@@ -31,7 +35,8 @@ interface Reached<T> {
   readonly leftOut: readonly LeftOut[];
 }
 
-export function reachable<T extends Reachable>(ready: readonly T[], { networks, gatewayProblem }: Ways): Reached<T> {
+export function reachable<T extends Reachable>(ready: readonly T[], ways: Ways): Reached<T> {
+  const { networks, gatewayProblem, usesVirtualAddresses = false } = ways;
   const isElsewhere = ({ cluster, isBehindGateway }: T) => isBehindGateway === true || networks.clusters.has(cluster);
   if (!ready.some(isElsewhere)) return { reached: ready, leftOut: [] };
   const problems = new Map<string, string | undefined>();
@@ -43,6 +48,10 @@ export function reachable<T extends Reachable>(ready: readonly T[], { networks, 
       continue;
     }
     const { cluster } = endpoint;
+    if (usesVirtualAddresses && endpoint.hasVirtualAddress && unreached(cluster, networks) === undefined) {
+      reached.push({ ...endpoint, via: cluster });
+      continue;
+    }
     if (!problems.has(cluster)) problems.set(cluster, unreached(cluster, networks) ?? gatewayProblem(cluster));
     if (problems.get(cluster) === undefined) reached.push({ ...endpoint, via: cluster });
     else lost.set(cluster, (lost.get(cluster) ?? 0) + 1);

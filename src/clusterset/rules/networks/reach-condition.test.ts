@@ -80,6 +80,24 @@ describe('clusters reached', () => {
       'east: directly; south: not reached, it is in network aws: the import has no address, and the endpoints of another network have none here',
     ],
     [
+      'a headless service whose endpoints have addresses here',
+      facts({ source: 'none', beyondBounds: new Map([['south', 0]]) }),
+      'True',
+      'east: directly; south: through a gateway of network aws',
+    ],
+    [
+      'a headless service with more endpoints than have addresses here',
+      facts({ source: 'none', beyondBounds: new Map([['south', 2]]) }),
+      'False',
+      'east: directly; south: through a gateway of network aws, 2 ready endpoints are not reached: 100 of a headless service in one cluster have addresses here, while the range has some',
+    ],
+    [
+      'a headless service where no proxy runs',
+      facts({ source: 'none', beyondBounds: new Map([['south', 0]]), isWithoutProxy: true }),
+      'False',
+      'east: directly; south: not reached, it is in network aws: its endpoints have virtual addresses here, and no portolan proxy carries them: run one on each node',
+    ],
+    [
       'a derived Service',
       facts({ source: 'derived' }),
       'False',

@@ -3,6 +3,7 @@
 
 import type { WantedCondition } from '../../../kube/objects/conditions.ts';
 import type { ClusterReach, SetNetworks } from './networks.ts';
+import { virtualEndpointsMax } from './virtual-endpoints.ts';
 
 export const reachCondition = 'ClustersReached';
 
@@ -20,6 +21,10 @@ export interface ReachFacts {
   readonly excluded?: { readonly clusters: ReadonlySet<string>; readonly by: string };
   /** How many ready endpoints each cluster has. */
   readonly endpoints?: ReadonlyMap<string, number>;
+  /** Of headless services whose endpoints in other networks have virtual addresses: how many ready ones have none, by cluster. */
+  readonly beyondBounds?: ReadonlyMap<string, number> | undefined;
+  /** Nothing here carries those addresses. */
+  readonly isWithoutProxy?: boolean;
   /** Nodes that have reported that they cannot reach a cluster, by cluster. */
   readonly unreachedFrom: ReadonlyMap<string, readonly string[]>;
   /** Why no gateway of a cluster takes connections of this one, as it was tried; empty where one does. */
@@ -64,14 +69,16 @@ function wayTo(cluster: string, facts: ReachFacts): Way {
   if (carried.length === 0 && lost.length > 0)
     return { text: `not reached, only TCP is carried between networks: ${lostText}`, isReached: false };
   const nodes = unreachedFrom.get(cluster) ?? [];
+  const beyond = facts.beyondBounds?.get(cluster) ?? 0;
   const notes = [
+    ...(beyond > 0 ? [beyondText(beyond)] : []),
     ...(otherAddress.has(cluster) ? ['asked by name: it has another clusterset address for this service'] : []),
     ...(lost.length > 0 ? [`only TCP is carried between networks, not ${lostText}`] : []),
     ...(nodes.length > 0 ? [`not from ${nodesText(nodes)}, where no Envoy accepts connections to it`] : []),
     ...(reach.problem === undefined ? [] : [reach.problem]),
   ];
   const text = [`through ${gatewaysText(reach)}`, ...notes].join(', ');
-  return { text, isReached: lost.length === 0 && nodes.length === 0 };
+  return { text, isReached: lost.length === 0 && nodes.length === 0 && beyond === 0 };
 }
 
 /** Why there is no gateway to try. */
@@ -86,11 +93,21 @@ const sourceProblems: Readonly<Record<ReachFacts['source'], string | undefined>>
 };
 
 /** Headless services: each endpoint would need an address of its own here. */
-function sourceProblem(cluster: string, { source, endpoints }: ReachFacts): string | undefined {
+function sourceProblem(cluster: string, facts: ReachFacts): string | undefined {
+  const { source, endpoints, beyondBounds, isWithoutProxy = false } = facts;
+  if (source === 'none' && beyondBounds?.has(cluster)) return isWithoutProxy ? notCarried : undefined;
   const problem = sourceProblems[source];
   const count = endpoints?.get(cluster);
   if (source !== 'none' || count === undefined) return problem;
   return `${problem}; ${count} ready endpoint${count === 1 ? ' is' : 's are'} not reached`;
+}
+
+const notCarried =
+  'its endpoints have virtual addresses here, and no portolan proxy carries them: run one on each node';
+
+function beyondText(count: number): string {
+  const are = `${count} ready endpoint${count === 1 ? ' is' : 's are'}`;
+  return `${are} not reached: ${virtualEndpointsMax} of a headless service in one cluster have addresses here, while the range has some`;
 }
 
 function gatewaysText({ gateways, network }: ClusterReach): string {

@@ -1,14 +1,14 @@
 // The clusterset IPs of one import: one per family that the service and this clusterset have. An address once held stays
 // for as long as the import lives.
 
-import type { Allocator } from '../../addresses/allocator.ts';
-import type { AddressOwner } from '../../addresses/candidates.ts';
-import type { IpFamily } from '../../base/net/ip.ts';
-import type { AgentContext } from '../copies/context.ts';
-import type { CountedRecord } from '../copies/standings.ts';
-import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
-import type { Merge } from '../rules/merge/merged.ts';
-import type { ServiceKey } from '../rules/names.ts';
+import type { Allocator } from '../../../addresses/allocator.ts';
+import type { AddressOwner } from '../../../addresses/candidates.ts';
+import type { IpFamily } from '../../../base/net/ip.ts';
+import type { AgentContext } from '../../copies/context.ts';
+import type { CountedRecord } from '../../copies/standings.ts';
+import { type ServiceImport, serviceImportType } from '../../kinds/service-import.ts';
+import type { Merge } from '../../rules/merge/merged.ts';
+import type { ServiceKey } from '../../rules/names.ts';
 
 export interface HeldAddresses {
   readonly ips: readonly string[];

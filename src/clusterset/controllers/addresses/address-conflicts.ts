@@ -1,16 +1,16 @@
 // The condition AddressConflict of an import: another import names its address, or it names the address of another.
 // Imports that this agent does not manage get it too; of their status nothing else is touched.
 
-import { addressConflict } from '../../addresses/address-conflict.ts';
-import { ownerKey } from '../../addresses/claim.ts';
-import { isInRange, parseIp } from '../../base/net/ip.ts';
-import { isNotFound } from '../../kube/objects/api-error.ts';
-import { conditionOf, formatTime, type WantedCondition, withConditions } from '../../kube/objects/conditions.ts';
-import { keyOf } from '../../kube/objects/object.ts';
-import type { AgentContext } from '../copies/context.ts';
-import { importsByAddress } from '../copies/home-copies.ts';
-import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
-import { isOurImport } from '../rules/plan-import.ts';
+import { addressConflict } from '../../../addresses/address-conflict.ts';
+import { ownerKey } from '../../../addresses/claim.ts';
+import { isInRange, parseIp } from '../../../base/net/ip.ts';
+import { isNotFound } from '../../../kube/objects/api-error.ts';
+import { conditionOf, formatTime, type WantedCondition, withConditions } from '../../../kube/objects/conditions.ts';
+import { keyOf } from '../../../kube/objects/object.ts';
+import type { AgentContext } from '../../copies/context.ts';
+import { importsByAddress } from '../../copies/home-copies.ts';
+import { type ServiceImport, serviceImportType } from '../../kinds/service-import.ts';
+import { isOurImport } from '../../rules/plan-import.ts';
 
 const type = 'AddressConflict';
 
