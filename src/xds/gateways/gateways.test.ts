@@ -158,6 +158,14 @@ test('near side: ways by name -> a chain for each in a listener that has no othe
   for (const { filter_chain_match } of chains) expect(Object.keys(filter_chain_match)).toHaveLength(2);
 });
 
+test('near side: a name that is none, as foreign writers may put it into a slice -> no chain, and the others stay', () => {
+  const hostile = ['%DOWNSTREAM_LOCAL_ADDRESS%', 'a%b', 'A.b', 'a b', 'a\r\nx'].map((name, index) =>
+    way(`243.9.1.${index}`, { authority: `${name}:80` }),
+  );
+  const [listener] = namedWaysResources({ id: 'east', listenerPort: 15_101 }, [...hostile, way('243.9.0.7')]);
+  expect(listener!.body['filter_chains']).toHaveLength(1);
+});
+
 test('near side: an import and its slices -> asked by name where the slices say so, under its name in the clusterset', () => {
   const owner = (importedFrom = ''): OwnerFacts => ({
     ...absentOwner,

@@ -66,6 +66,8 @@ function serviceWays(owner: OwnerFacts, slices: readonly NamedSlice[], host: str
 
 /** A listener with more chains would take Envoy seconds. */
 const waysMax = 10_000;
+/** Envoy reads it as a format, and refuses the whole listener for one that makes no sense. */
+const authorityPattern = /^[a-z0-9.-]+:\d+$/;
 
 /** None without ways. */
 export function namedWaysResources(
@@ -96,7 +98,7 @@ function byDestination(one: NamedWay, other: NamedWay): number {
 
 function chainOf(cluster: string, { address, port, authority }: NamedWay): JsonObject | undefined {
   const ip = parseIp(address);
-  if (ip === undefined) return undefined;
+  if (ip === undefined || !authorityPattern.test(authority)) return undefined;
   return {
     name: authorityOf(address, port),
     filter_chain_match: {
