@@ -129,7 +129,7 @@ const orders: Record<string, readonly (readonly string[])[]> = {
     ['config', 'message'],
     ['metrics'],
     ['upstream'],
-    ['stub-zones'],
+    ['stub-zones', 'local'],
     ['source'],
     ['zones'],
     ['handlers'],

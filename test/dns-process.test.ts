@@ -60,6 +60,19 @@ async function start(...args: string[]): Promise<DnsProcess> {
 
 const resolver = (...args: string[]) => start('--cluster-id', 'east', '--kubeconfig', home.kubeconfig, ...args);
 
+/** A nameserver that knows one address for all names. */
+async function startUpstream(address: string): Promise<{ readonly server: string; close(): void }> {
+  const socket = createSocket('udp4');
+  socket.on('message', (message, from) => {
+    const { id, questions } = packet.decode(message);
+    const answers = [{ type: 'A', name: questions![0]!.name, ttl: 60, data: address }] as never;
+    socket.send(packet.encode({ type: 'response', id, questions, answers }), from.port, from.address);
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  return { server: `127.0.0.1:${socket.address().port}`, close: () => socket.close() };
+}
+
 async function addService(name: string, clusterIP: string): Promise<void> {
   const spec = { clusterIP, ports: [{ name: 'http', port: 80, protocol: 'TCP' as const }] };
   const metadata = { name, namespace: 'shop' };
@@ -266,6 +279,64 @@ describe('portolan dns', () => {
     expect(extendedErrorOf(packet.decode(first))).toContain('too many questions');
     await Promise.allSettled(waiting);
     silent.close();
+  });
+
+  test('hosts, rules, a ConfigMap and a file of nameservers -> in use at the start, and read again; what is wrong leaves the earlier content', async () => {
+    const upstreams = await Promise.all(['203.0.113.1', '203.0.113.2'].map(startUpstream));
+    const [hosts, rules, resolvConf] = ['hosts', 'rules.yaml', 'local-resolv.conf'].map(
+      (name) => `${directory}/${name}`,
+    );
+    writeFileSync(hosts!, '10.1.0.7 db.corp.example\n10.1.0.8 gone.corp.example\n');
+    writeFileSync(rules!, 'rewrites: [{suffix: old.example, to: shop.svc.cluster.local}]');
+    writeFileSync(resolvConf!, `nameserver ${upstreams[0]!.server}\n`);
+    const files = ['--hosts', hosts!, '--name-rules', rules!, '--forward', resolvConf!, '--names-from', 'names'];
+    const dns = await resolver(...files, '--workers', '2', '--local-ttl', '9');
+    await dns.whenReady();
+    const ask = (question: string) => askUdp(dns.target, question);
+    expect(await ask('db.corp.example A')).toBe('10.1.0.7');
+    expect(await ask('web.old.example A')).toBe('web.shop.svc.cluster.local, 10.96.7.7');
+    expect(await ask('other.example A')).toBe('203.0.113.1');
+    expect(await ask('own.corp.example A')).toBe('203.0.113.1');
+    const typed = await runPortolan(['dig', 'db.corp.example', '--admin', dns.admin]);
+    expect(typed.out).toMatch(/NOERROR by local\n {2}A 10\.1\.0\.7 {2}ttl 9\n {4}local records and rules/);
+    const data = {
+      records: 'own.corp.example A 10.1.0.9',
+      rules: 'templates: [{suffix: ads.example, rcode: NXDOMAIN}]',
+    };
+    const metadata = { name: 'names', namespace: systemNamespace };
+    await client.create(configMapType, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
+    writeFileSync(hosts!, '10.1.0.70 db.corp.example\n');
+    writeFileSync(resolvConf!, `nameserver ${upstreams[1]!.server}\n`);
+    writeFileSync(rules!, 'rewrites: [{suffix: old.example, to: x.old.example}]');
+    // In every thread.
+    const all = async (question: string) =>
+      [...new Set(await Promise.all([1, 2, 3, 4, 5, 6].map(() => ask(question))))].join(' | ');
+    await until('the ConfigMap', async () => (await all('own.corp.example A')) === '10.1.0.9');
+    expect(await all('x.ads.example A')).toBe('NXDOMAIN');
+    await until('the file of hosts', async () => (await all('db.corp.example A')) === '10.1.0.70');
+    await until('the removed line', async () => (await all('gone.corp.example A')) === '203.0.113.2');
+    await until('the other nameserver', async () => (await all('other.example A')) === '203.0.113.2');
+    await until('the problem', async () => /a loop/.test(await admin(dns, '/readyz')));
+    expect(await ask('web.old.example A')).toBe('web.shop.svc.cluster.local, 10.96.7.7');
+    await client.delete(configMapType, { namespace: systemNamespace, name: 'names' });
+    await until('the end of the ConfigMap', async () => (await all('own.corp.example A')) === '203.0.113.2');
+    for (const { close } of upstreams) close();
+  });
+
+  test('a file of rules that cannot be used at the start -> an error that names the rule', async () => {
+    const file = `${directory}/bad-rules.yaml`;
+    writeFileSync(file, 'templates: [{regex: "(", rcode: NXDOMAIN}]');
+    const { code, err } = await runPortolan([
+      'dns',
+      '--cluster-id',
+      'a',
+      '--kubeconfig',
+      home.kubeconfig,
+      '--name-rules',
+      file,
+    ]);
+    expect(err).toContain(`--name-rules ${file}: templates 1: regex (: `);
+    expect(code).toBe(2);
   });
 
   test('a port that another server holds, with threads on both sides -> an error that names it', async () => {

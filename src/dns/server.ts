@@ -16,13 +16,13 @@ import type { ExplainRequest } from './explain/explainer.ts';
 import type { Explanation } from './explain/explanation.ts';
 import { createSelfExplainer } from './explain/self-explainer.ts';
 import { defaultClients } from './handlers/acl.ts';
+import type { LocalConfig } from './handlers/local.ts';
 import { reverseTrees } from './handlers/reverse.ts';
 import { defaultSourceOption } from './message/wire.ts';
 import { createCounters } from './metrics/observe.ts';
 import { type CloseOptions, checkPortsFree, holdSockets, placesOf, type Serving } from './sockets/open-sockets.ts';
 import { startWorkers } from './sockets/server-workers.ts';
 import { markOf } from './source/trusted-servers.ts';
-import type { CacheOptions } from './upstream/cache.ts';
 import type { Exchange } from './upstream/exchange.ts';
 import { createTransport } from './upstream/transport.ts';
 import { defaultWaitingMax } from './upstream/waiting-room.ts';
@@ -40,7 +40,10 @@ export interface DnsOptions extends DnsConfig {
   readonly externalTable?: ExternalTable;
   /** How this server is called in NSID and `id.server`. */
   readonly serverId?: string;
-  readonly cache?: CacheOptions;
+  /** Static records; their table may change while the server runs. */
+  readonly records?: NameTable;
+  /** Rules, beside those records. */
+  readonly local?: LocalConfig;
   /** Servers that may name the client's cluster; none by default. */
   readonly trusted?: TrustedServersConfig;
   /** Keys that trusted servers sign with (TSIG). */
@@ -62,7 +65,7 @@ export async function startDns(options: DnsOptions): Promise<DnsServer> {
   const exchange = createTransport(world);
   const explainer = createSelfExplainer({ ...options, config, table, exchange, stubZones });
   const serving = workers
-    ? await startWorkers({ world, log: options.log, listen: options.listen, table, stubZones, config, workers })
+    ? await startWorkers({ ...options, table, stubZones, config, workers })
     : await startHere({ ...options, table, stubZones, config, exchange });
   let closing: Promise<void> | undefined;
   async function close(how: CloseOptions | undefined): Promise<void> {
@@ -89,13 +92,15 @@ export async function startDns(options: DnsOptions): Promise<DnsServer> {
 async function startHere(
   options: DnsOptions & { readonly table: NameTable; readonly config: ChainConfig; readonly exchange: Exchange },
 ): Promise<Serving> {
-  const { world, log, table, config, exchange } = options;
+  const { world, log, table, records, config, exchange } = options;
   const { memory } = table;
   const counters = createCounters();
   const writeLine = (fields: LogFields) => log.info('query', fields);
   const { stubZones = [] } = options;
-  const service = new DnsService({ world, log, config, memory, stubZones, exchange, counters, writeLine });
+  const shared = { memory, records: records?.memory };
+  const service = new DnsService({ world, log, config, ...shared, stubZones, exchange, counters, writeLine });
   const stopNews = table.onNews((news) => service.take(news));
+  const stopRecords = records?.onNews((news) => service.takeRecords(news));
   const { responder, tally } = service;
   // With port 0 the kernel would choose among ports that others share.
   const reusePort = options.listen.port !== 0;
@@ -116,6 +121,7 @@ async function startHere(
     close: async (how) => {
       await held.close(how);
       stopNews();
+      stopRecords?.();
     },
   };
 }
@@ -156,6 +162,8 @@ function chainConfig(options: DnsOptions): ChainConfig {
     trusted: options.trusted ?? nobody,
     keys: options.keys,
     forward: options.forward,
+    local: options.local,
+    transfer: options.transfer,
     forwardTimes: options.forwardTimes,
     cache: options.cache,
     waitingMax: Math.ceil((options.waitingMax ?? defaultWaitingMax) / Math.max(1, options.workers ?? 0)),

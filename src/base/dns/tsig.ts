@@ -29,11 +29,18 @@ export function signMessage(
   options: { readonly timeSeconds: number; readonly requestMac?: Uint8Array; readonly error?: number },
 ): Signed {
   const { timeSeconds, requestMac, error = tsigError.NOERROR } = options;
-  const id = (message[0]! << 8) | message[1]!;
   const digest = createHmac(key.algorithm.slice(5), key.secret);
   if (requestMac) digest.update(lengthOf(requestMac)).update(requestMac);
   digest.update(message).update(variables(key, timeSeconds, fudgeSeconds, error, new Uint8Array(0)));
-  const mac = new Uint8Array(digest.digest());
+  return withTsig(message, key, { mac: new Uint8Array(digest.digest()), timeSeconds, error });
+}
+
+function withTsig(
+  message: Uint8Array,
+  key: TsigKey,
+  { mac, timeSeconds, error }: { readonly mac: Uint8Array; readonly timeSeconds: number; readonly error: number },
+): Signed {
+  const id = (message[0]! << 8) | message[1]!;
   const rdata = new ByteWriter()
     .raw(encodeName(key.algorithm))
     .u48(timeSeconds)
@@ -53,6 +60,21 @@ export function signMessage(
   const signed = Buffer.concat([message, record.view()]);
   signed.writeUInt16BE(signed.readUInt16BE(10) + 1, 10);
   return { message: signed, mac };
+}
+
+/** Signs the second and later messages of a transfer (RFC 8945 section 5.3.1); `lastMac` is that of the message before. */
+export function signNext(
+  message: Uint8Array,
+  key: TsigKey,
+  { timeSeconds, lastMac }: { readonly timeSeconds: number; readonly lastMac: Uint8Array },
+): Signed {
+  const timers = new ByteWriter().u48(timeSeconds).u16(fudgeSeconds).copy();
+  const digest = createHmac(key.algorithm.slice(5), key.secret).update(lengthOf(lastMac)).update(lastMac);
+  return withTsig(message, key, {
+    mac: new Uint8Array(digest.update(message).update(timers).digest()),
+    timeSeconds,
+    error: 0,
+  });
 }
 
 export type Verdict =

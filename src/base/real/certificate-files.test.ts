@@ -16,7 +16,7 @@ test('certificate files: renewed -> taken within ten seconds; half written or go
   const stop = followCertificateFiles({
     ...{ world: simulation.world('dns'), log: silentLog, first },
     read: async () => files ?? Promise.reject(new Error('no such file')),
-    onChange: (next) => taken.push(next),
+    onChange: (next) => void taken.push(next),
   });
   await simulation.time.advance(30_000);
   expect(taken).toEqual([]);

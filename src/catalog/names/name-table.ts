@@ -45,6 +45,12 @@ interface Parent {
   isOwn: boolean;
 }
 
+export interface NameTableOptions {
+  readonly serial: number;
+  /** Serials then are times of changes: those of several servers of one zone can be compared. */
+  readonly nowSeconds?: () => number;
+}
+
 export class NameTable {
   readonly places: Places;
   readonly #names: PackedMap;
@@ -56,11 +62,13 @@ export class NameTable {
   /** Every name above a held one, below its zone. */
   readonly #parents = new Map<string, Parent>();
   #old: CatalogMemory['old'];
+  readonly #nowSeconds: (() => number) | undefined;
 
-  constructor(options: { readonly serial: number }) {
+  constructor(options: NameTableOptions) {
     this.#names = new PackedMap({ onGeneration: (memory) => this.#tell({ kind: 'names', memory }) });
     this.places = new Places((memory) => this.#tell({ kind: 'places', memory }));
     this.#state[stateWord.serial] = options.serial | 0;
+    this.#nowSeconds = options.nowSeconds;
   }
 
   get memory(): CatalogMemory {
@@ -123,7 +131,8 @@ export class NameTable {
 
   /** RFC 1982 wants it to go up with every change that a secondary could see. */
   bumpSerial(): void {
-    Atomics.add(this.#state, stateWord.serial, 1);
+    const next = (this.serial >>> 0) + 1;
+    Atomics.store(this.#state, stateWord.serial, Math.max(next, this.#nowSeconds?.() ?? 0) | 0);
   }
 
   put(name: string, zone: number, sets: readonly RecordSet[]): void {

@@ -88,6 +88,26 @@ export class PackedReader {
     return valueLength(this.bytes, entry);
   }
 
+  /** All keys and values that are there now. What is written meanwhile is not among them: entries never change. */
+  *all(): IterableIterator<{ readonly key: Uint8Array; readonly value: Uint8Array }> {
+    const { bytes } = this;
+    for (const entry of this.#entries()) {
+      const [start, end] = keyRange(bytes, entry);
+      yield { key: bytes.subarray(start, end), value: bytes.subarray(end, end + valueLength(bytes, entry)) };
+    }
+  }
+
+  /** Where all entries start that are there now, in the order of memory: entries added together lie together. */
+  #entries(): Int32Array {
+    const entries = new Int32Array(this.mask + 1);
+    let count = 0;
+    for (let slot = 0; slot <= this.mask; slot++) {
+      const word = Atomics.load(this.slots, slot);
+      if (word !== emptySlot && word !== deletedSlot) entries[count++] = this.entryOf(word);
+    }
+    return entries.subarray(0, count).sort();
+  }
+
   /** A view of the value, good until the next change; undefined if there is none. */
   get(key: Uint8Array): Uint8Array | undefined {
     const entry = this.find(key, key.length, hashBytes(key, 0, key.length));

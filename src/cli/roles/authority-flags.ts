@@ -2,9 +2,16 @@
 
 import { isDnsLabel, isDnsSubdomain } from '../../base/dns/labels.ts';
 import type { Host } from '../../base/host.ts';
-import type { TrustConfig } from '../../dns/config/config.ts';
+import type { TransferConfig, TrustConfig } from '../../dns/config/config.ts';
 import { usageError } from '../exit-codes.ts';
-import { checkRanges, checkServerFlags, type DnsServerFlags, keysIn, pair } from './dns-server-flags.ts';
+import {
+  checkNameservers,
+  checkRanges,
+  checkServerFlags,
+  type DnsServerFlags,
+  keysIn,
+  pair,
+} from './dns-server-flags.ts';
 import type { EtcdFlags } from './etcd-flags.ts';
 
 export interface AuthorityFlags extends DnsServerFlags, EtcdFlags {
@@ -16,6 +23,8 @@ export interface AuthorityFlags extends DnsServerFlags, EtcdFlags {
   readonly trustedRange: string[];
   readonly trustedIdentity: string[];
   readonly trustedKey: string[];
+  readonly secondary: string[];
+  readonly transferKey: string[];
   readonly federationCert?: string;
   readonly federationKey?: string;
 }
@@ -31,6 +40,9 @@ export function checkAuthorityFlags(flags: AuthorityFlags): void {
   }
   checkServerFlags(flags);
   checkRanges('--trusted-range', flags.trustedRange);
+  checkNameservers('--secondary', flags.secondary);
+  if (flags.transferKey.length > 0 && flags.secondary.length === 0)
+    throw usageError(`--transfer-key ${flags.transferKey[0]}: want --secondary ADDRESS too, who may transfer the zone`);
 }
 
 /** The client certificate of an authority that posts stub zones. */
@@ -51,4 +63,13 @@ type TrustFlags = 'trustedRange' | 'trustedIdentity' | 'trustedKey';
 export async function trustOf(host: Host, flags: Pick<AuthorityFlags, TrustFlags>): Promise<TrustConfig> {
   const { trustedRange: ranges, trustedIdentity: identities, trustedKey } = flags;
   return { trusted: { ranges, identities }, keys: await keysIn(host, '--trusted-key', trustedKey) };
+}
+
+/** Nobody may transfer the zone if no secondary is listed. */
+export async function transferOf(
+  host: Host,
+  { secondary: secondaries, transferKey }: Pick<AuthorityFlags, 'secondary' | 'transferKey'>,
+): Promise<TransferConfig | undefined> {
+  if (secondaries.length === 0) return undefined;
+  return { secondaries, keys: await keysIn(host, '--transfer-key', transferKey) };
 }

@@ -31,6 +31,18 @@ export function addAuthorityCommand(program: Command, run: (flags: AuthorityFlag
     )
     .addOption(list('--trusted-identity <name...>', 'the same by names in client certificates, over TLS'))
     .addOption(list('--trusted-key <file...>', 'the same by TSIG keys, as tsig-keygen writes them'))
+    .addOption(
+      list(
+        '--secondary <host:port...>',
+        'servers that hold a copy of the zone: they may transfer it (AXFR) and are told of changes (NOTIFY)',
+      ),
+    )
+    .addOption(
+      list(
+        '--transfer-key <file...>',
+        'their TSIG keys, as tsig-keygen writes them; without one their address is enough',
+      ),
+    )
     .option('--federation-cert <file>', "client certificate to post stub zones to members' resolvers")
     .option('--federation-key <file>', 'its key')
     .option(

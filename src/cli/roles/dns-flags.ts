@@ -28,6 +28,14 @@ export interface DnsFlags extends DnsServerFlags {
   readonly clusterId?: string;
   readonly zone?: string;
   readonly region?: string;
+  readonly hosts: string[];
+  readonly records: string[];
+  readonly nameRules: string[];
+  readonly namesFrom?: string;
+  readonly localTtl: string;
+  readonly cacheSize: string;
+  readonly cacheTtlMax: string;
+  readonly cacheStale: string;
   readonly forwardResendMs?: string;
   readonly forwardTimeoutMs?: string;
   readonly forwardWaiting: string;
@@ -62,6 +70,25 @@ export function checkFlags(flags: DnsFlags): void {
   if (problems.length > 0) throw usageError(`--stub-suffix ${flags.stubSuffix}: ${problems.join('; ')}`);
   checkServerFlags(flags);
   checkNameservers('--cluster-domain-forward', flags.clusterDomainForward);
+  cacheOf(flags);
+  localTtlOf(flags);
+}
+
+/** How answers of other servers are kept. */
+export function cacheOf({
+  cacheSize,
+  cacheTtlMax,
+  cacheStale,
+}: Pick<DnsFlags, 'cacheSize' | 'cacheTtlMax' | 'cacheStale'>) {
+  return {
+    bytesMax: numberIn('--cache-size', cacheSize, { min: 0, max: 4096 }) << 20,
+    ttlSecondsMax: numberIn('--cache-ttl-max', cacheTtlMax, { min: 0, max: 604_800 }),
+    staleMs: 1000 * numberIn('--cache-stale', cacheStale, { min: 0, max: 604_800 }),
+  };
+}
+
+export function localTtlOf({ localTtl }: Pick<DnsFlags, 'localTtl'>): number {
+  return numberIn('--local-ttl', localTtl, { min: 0, max: 86_400 });
 }
 
 /** The keys and TLS clients of stub zones: files of keys, `ZONE=KEY` and `ZONE=NAME`. */

@@ -26,6 +26,7 @@ export interface DnsServerFlags {
   readonly state?: string;
   readonly stateMaxAge: string;
   readonly tlsPort: string;
+  readonly httpsPort?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly tlsClientCa?: string;
@@ -75,6 +76,10 @@ export function addServerOptions(command: Command, settings: 'ClusterSet' | 'Fed
       'certificate for DNS over TLS; with --tls-key it is served, and read again when it is renewed',
     )
     .option('--tls-key <file>', 'its key')
+    .option(
+      '--https-port <port>',
+      'DNS over HTTPS, https://ADDRESS:PORT/dns-query, with that certificate (default: none)',
+    )
     .option('--tls-client-ca <file>', 'certificate authority of client certificates')
     .option(
       '--source-option <code>',
@@ -96,9 +101,17 @@ export function plainName(text: string): string {
 }
 
 export function checkServerFlags(flags: DnsServerFlags): void {
-  const ports = [...flags.listen.map((text) => parseListen(text).port), Number(flags.tlsPort)];
+  const ports = [
+    ...flags.listen.map((text) => parseListen(text).port),
+    Number(flags.tlsPort),
+    Number(flags.httpsPort ?? 1),
+  ];
   if (flags.takeOver && ports.includes(0))
-    throw usageError('--take-over: want the ports of the running server in --listen and --tls-port, not 0');
+    throw usageError(
+      '--take-over: want the ports of the running server in --listen, --tls-port and --https-port, not 0',
+    );
+  if (flags.httpsPort !== undefined && (flags.tlsCert === undefined || flags.tlsKey === undefined))
+    throw usageError(`--https-port ${flags.httpsPort}: want --tls-cert FILE and --tls-key FILE too`);
   for (const text of flags.serverAddress)
     if (!parseIp(text)) throw usageError(`--server-address ${text}: want an address such as 10.96.0.10`);
   checkNameservers('--forward', flags.forward);
@@ -125,7 +138,9 @@ export async function listenOf(host: Host, flags: DnsServerFlags): Promise<Liste
   if (tlsCert === undefined && tlsKey === undefined) return listen;
   const material = await tlsMaterialOf(host, flags);
   const tlsPort = numberIn('--tls-port', flags.tlsPort, { min: 0, max: 65_535 });
-  return { ...listen, tls: { port: tlsPort, material } };
+  const httpsPort =
+    flags.httpsPort === undefined ? undefined : numberIn('--https-port', flags.httpsPort, { min: 0, max: 65_535 });
+  return { ...listen, tls: { port: tlsPort, material, httpsPort } };
 }
 
 /** Read again while the server runs. */

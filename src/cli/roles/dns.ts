@@ -53,6 +53,22 @@ function addResolverOptions(command: Command): void {
           'such queries are refused',
       ),
     )
+    .addOption(
+      list(
+        '--hosts <file...>',
+        'files of addresses and names, as /etc/hosts has them, for names that are not of the cluster; read again every 5 s',
+      ),
+    )
+    .addOption(list('--records <file...>', 'static records, one per line: db.corp.example A 10.0.0.7; read again too'))
+    .addOption(list('--name-rules <file...>', 'rewrites and templates in YAML; read again too'))
+    .option(
+      '--names-from <configmap>',
+      `a ConfigMap in ${systemNamespace} whose keys hosts, records and rules say the same`,
+    )
+    .option('--local-ttl <seconds>', 'TTL of answers from all of these', '30')
+    .option('--cache-size <MiB>', 'memory for answers of other servers, in each thread; 0 keeps none', '32')
+    .option('--cache-ttl-max <seconds>', 'longest time that such an answer is used', '3600')
+    .option('--cache-stale <seconds>', 'how long it may be used beyond its time while no server answers', '3600')
     .option('--forward-resend-ms <ms>', 'time without a response before a query is sent again (default: 2000)')
     .option('--forward-timeout-ms <ms>', 'time limit of a forwarded query (default: 5000)')
     .option(

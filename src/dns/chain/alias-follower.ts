@@ -19,6 +19,9 @@ export interface AliasFollowerOptions {
   readonly onFault: (error: unknown) => void;
 }
 
+/** From one table to another; a table follows its own as far. */
+const aliasesMax = 8;
+
 export type FollowAlias = (query: Query, answer: Answer, target: Uint8Array) => Step | Later;
 
 export function createAliasFollower({ handlers, onAnswered, onFault }: AliasFollowerOptions): FollowAlias {
@@ -32,6 +35,10 @@ export function createAliasFollower({ handlers, onAnswered, onFault }: AliasFoll
   }
 
   return (query, answer, target) => {
+    if (query.aliasCount >= aliasesMax) {
+      answer.fail(rcode.SERVFAIL, extendedError.other, `aliases of this name go on for more than ${aliasesMax} steps`);
+      return 'done';
+    }
     const question = questionFor(query, target);
     const reply = new Answer(new Uint8Array(messageBytesMax));
     const answering = ask(handlers, question, reply);
@@ -55,6 +62,7 @@ function questionFor(query: Query, target: Uint8Array): Query {
   question.sourceOption = query.sourceOption;
   question.receivedMs = query.receivedMs;
   question.isInner = true;
+  question.aliasCount = query.aliasCount + 1;
   question.read(packet);
   return question;
 }
@@ -129,6 +137,7 @@ function copyOf(query: Query): Query {
   copy.sourceOption = query.sourceOption;
   copy.receivedMs = query.receivedMs;
   copy.isInner = query.isInner;
+  copy.aliasCount = query.aliasCount;
   copy.transport = query.transport;
   copy.clientAddress = query.clientAddress;
   copy.clientPort = query.clientPort;

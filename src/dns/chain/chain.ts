@@ -7,12 +7,14 @@ import { namesOutside } from '../../catalog/names/outside-gate.ts';
 import type { Zone } from '../../catalog/names/zones.ts';
 import type { ClusterPlace } from '../../catalog/packed/places.ts';
 import {
+  type CacheOptions,
   type ForwardConfig,
   type ForwardTimes,
   type PodMode,
   parseServerAddress,
   type ServerAddress,
   type TlsClient,
+  type TransferConfig,
   type TrustedServersConfig,
 } from '../config/config.ts';
 import { aclHandler } from '../handlers/acl.ts';
@@ -20,11 +22,13 @@ import { chaosHandler } from '../handlers/chaos.ts';
 import { cookieHandler } from '../handlers/cookies.ts';
 import { forwardHandler } from '../handlers/forward.ts';
 import { islandHandler } from '../handlers/island.ts';
+import { type LocalConfig, localHandler } from '../handlers/local.ts';
 import { podHandler } from '../handlers/pods.ts';
 import { ednsHandler, metaHandler, refuseHandler } from '../handlers/refusals.ts';
 import { reverseHandler, virtualRanges } from '../handlers/reverse.ts';
 import { specialHandler } from '../handlers/special.ts';
 import { stubHandler } from '../handlers/stub.ts';
+import { transferHandler } from '../handlers/transfer.ts';
 import { tsigHandler } from '../handlers/tsig.ts';
 import { zoneHandler } from '../handlers/zone.ts';
 import type { Answer } from '../message/answer.ts';
@@ -35,7 +39,7 @@ import type { ServerStats } from '../metrics/server-stats.ts';
 import { createAskerFinder } from '../source/asker.ts';
 import { markOf, SourceTagger, type Trust } from '../source/trusted-servers.ts';
 import type { StubZones } from '../stub-zones/stub-zones.ts';
-import { type CacheOptions, ReplyCache } from '../upstream/cache.ts';
+import { ReplyCache } from '../upstream/cache.ts';
 import type { Exchange } from '../upstream/exchange.ts';
 import { Forwarder } from '../upstream/forwarder.ts';
 import { ServerSet } from '../upstream/servers.ts';
@@ -69,7 +73,10 @@ export interface ChainConfig {
   readonly trusted: TrustedServersConfig;
   /** Keys that trusted servers sign with; a good signature makes a server trusted. */
   readonly keys?: readonly TsigKey[];
-  readonly forward?: ForwardConfig;
+  readonly transfer?: TransferConfig | undefined;
+  readonly forward?: ForwardConfig | undefined;
+  /** Static records and rules of this server's operator. */
+  readonly local?: LocalConfig | undefined;
   /** How long any other server may take, also those of stub zones. */
   readonly forwardTimes?: Partial<ForwardTimes>;
   readonly cache?: CacheOptions;
@@ -87,6 +94,8 @@ export interface PeerNamesConfig {
 export interface ChainParts {
   readonly config: ChainConfig;
   readonly reader: CatalogReader;
+  /** Static records; given with `config.local`. */
+  readonly records?: CatalogReader | undefined;
   readonly stubZones: StubZones;
   readonly trust: Trust;
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
@@ -99,7 +108,7 @@ export interface ChainParts {
 }
 
 export function buildChain(parts: ChainParts): Handler[] {
-  const { config, reader, stubZones, trust, world, exchange, onAnswered, onFault } = parts;
+  const { config, reader, records, stubZones, trust, world, exchange, onAnswered, onFault } = parts;
   const { clusterZone, peerNames, forward } = config;
   const local = reader.places.standAt(config.localCluster);
   const here = () => local;
@@ -151,22 +160,32 @@ export function buildChain(parts: ChainParts): Handler[] {
     zoneHandler({ ...(name === 'authority' ? asked : askedHere), name, zone });
   const elsewhere = [...(peerNames?.elsewhere ?? []), ...own.map(({ zone }) => zone.bytes)];
   const islands = peerNames && islandHandler({ ...askedHere, ...peerNames, elsewhere, name: 'peers' });
+  const ownHandlers = own.map(zoneOf);
+  const locals = records && config.local && localHandler({ ...config.local, records, reader, stubZones, follow });
   const followOn = createAliasFollower({
-    handlers: [...present(islands), stub, ...present(upstream)],
+    handlers: [...ownHandlers, ...present(locals), ...present(islands), stub, ...present(upstream)],
     onAnswered,
     onFault,
   });
   const outside = peerNames ? [namesOutside] : [];
   return [
-    aclHandler({ clients: config.clients, isForwarding: forward !== undefined }),
+    aclHandler({
+      clients: [...config.clients, ...secondaryHosts(config.transfer)],
+      isForwarding: forward !== undefined,
+    }),
     ednsHandler(),
     cookieHandler({ secret: config.cookieSecret ?? mark, clock: world.clock }),
-    tsigHandler({ keys: () => trust.keys, clock: world.clock }),
+    tsigHandler({ keys: () => trust.keys, transferKeys: config.transfer?.keys ?? [], clock: world.clock }),
+    ...present(
+      config.transfer &&
+        transferHandler({ ...config.transfer, reader, zones: config.federationZones, clock: world.clock }),
+    ),
     metaHandler(),
     chaosHandler({ serverId: config.serverId }),
     ...present(config.clustersetZone || forward ? specialHandler({ stubZones }) : undefined),
     ...present(clusterZone && config.podNames === 'insecure' ? podHandler({ zone: clusterZone }) : undefined),
-    ...own.map(zoneOf),
+    ...ownHandlers,
+    ...present(locals),
     ...present(islands),
     // A server that answers for the cluster's domain in our place knows its addresses, but not those of peers'
     // services.
@@ -215,6 +234,11 @@ function ownZones({ clusterZone, clustersetZone, peerNames, federationZones }: C
     inner !== outer && isWithin(inner.zone.bytes, inner.zone.bytes.length, outer.zone.bytes);
   const depth = (zone: OwnZone) => zones.filter((outer) => isIn(zone, outer)).length;
   return zones.sort((a, b) => depth(b) - depth(a));
+}
+
+/** They ask for the SOA, too. */
+function secondaryHosts(transfer: TransferConfig | undefined): string[] {
+  return (transfer?.secondaries ?? []).map((text) => parseServerAddress(text).host);
 }
 
 /** An object of its own for each server: connections are kept by it. */

@@ -21,6 +21,8 @@ export interface DnsServiceOptions {
   readonly log: Log;
   readonly config: ChainConfig;
   readonly memory: CatalogMemory;
+  /** Static records; given with `config.local`. */
+  readonly records?: CatalogMemory | undefined;
   readonly stubZones: readonly StubZone[];
   readonly exchange: Exchange;
   /** Where this thread counts its answers. */
@@ -30,7 +32,9 @@ export interface DnsServiceOptions {
 }
 
 /** Settings that may change while the server runs. Plain data, so that it can be sent to a worker thread. */
-export type ZoneChange = Partial<Pick<ChainConfig, 'clustersetZone' | 'federationZones' | 'sourceOption'>>;
+export type ZoneChange = Partial<
+  Pick<ChainConfig, 'clustersetZone' | 'federationZones' | 'sourceOption' | 'local' | 'forward'>
+>;
 
 export class DnsService {
   readonly responder: Responder;
@@ -38,12 +42,14 @@ export class DnsService {
   readonly trust: Trust;
   readonly tally: Tally;
   readonly #reader: CatalogReader;
+  readonly #records: CatalogReader | undefined;
   readonly #chainOf: (config: ChainConfig) => Handler[];
   #config: ChainConfig;
 
   constructor(options: DnsServiceOptions) {
     const { config, world, exchange, counters, writeLine } = options;
     this.#reader = new CatalogReader(options.memory);
+    this.#records = options.records && new CatalogReader(options.records);
     this.stubZones.replace(options.stubZones);
     this.trust = new Trust({ trusted: config.trusted, keys: config.keys ?? [] });
     const { clock } = world;
@@ -55,6 +61,7 @@ export class DnsService {
     const onFault = this.#faultLog(options);
     const parts = {
       reader: this.#reader,
+      records: this.#records,
       stubZones: this.stubZones,
       trust: this.trust,
       world,
@@ -97,5 +104,9 @@ export class DnsService {
 
   take(news: CatalogNews): void {
     this.#reader.take(news);
+  }
+
+  takeRecords(news: CatalogNews): void {
+    this.#records?.take(news);
   }
 }

@@ -19,7 +19,12 @@ export interface ListenOptions {
   readonly port: number;
   /** Addresses with ports of their own. */
   readonly others?: readonly { readonly host: string; readonly port: number }[];
-  readonly tls?: { readonly port: number; readonly material: TlsMaterial };
+  readonly tls?: {
+    readonly port: number;
+    readonly material: TlsMaterial;
+    /** DNS over HTTPS, with the same certificate. */
+    readonly httpsPort?: number | undefined;
+  };
   /** Opens its sockets when it is told to, beside those of another server of the same user; all ports are given. */
   readonly takesOver?: boolean;
   readonly tcpIdleMs?: number;
@@ -147,6 +152,14 @@ export interface StubStore {
   onChange?(listener: (text: string) => void): void;
 }
 
+/** Who takes the zones of federations from here. */
+export interface TransferConfig {
+  /** They are told of changes; their addresses may ask for the whole zone. */
+  readonly secondaries: readonly string[];
+  /** If there are any, a transfer is signed with one of them. */
+  readonly keys: readonly TsigKey[];
+}
+
 export interface RaceTimes {
   /** After so long the next server is asked too. */
   readonly hedgeMs: number;
@@ -172,6 +185,14 @@ export interface ForwardConfig {
   readonly tls?: TlsClient | undefined;
 }
 
+export interface CacheOptions {
+  /** In each thread. */
+  readonly bytesMax: number;
+  readonly ttlSecondsMax: number;
+  /** How long after its end an answer may still be served when no server answers (RFC 8767). */
+  readonly staleMs: number;
+}
+
 /** Server options from flags: the resolver, the authority and the sockets use it unchanged. */
 export interface DnsConfig {
   readonly listen: ListenOptions;
@@ -185,8 +206,10 @@ export interface DnsConfig {
   readonly forward?: ForwardConfig;
   /** How long other servers may take, those of stub zones too. */
   readonly forwardTimes?: Partial<ForwardTimes>;
+  readonly cache?: CacheOptions;
   /** How many queries may wait for other servers, over all threads. */
   readonly waitingMax?: number;
+  readonly transfer?: TransferConfig | undefined;
   readonly podNames?: PodMode;
   readonly stubZones?: readonly StubZone[];
   /** Servers that answer the cluster's own domain, and reverse names, in our place: an existing CoreDNS. */

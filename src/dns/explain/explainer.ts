@@ -42,7 +42,7 @@ export async function explain(options: ExplainerOptions, request: ExplainRequest
     throw new Error(`explain ${name}: type ${request.type} is not a record type; want A, SRV or another, or TYPE65`);
   const { message, handler, zone } = await ask(options, name, type, request.from);
   const reply = decodeMessage(message);
-  const isForeign = handler === 'stub' || handler === 'forward';
+  const isForeign = isOfOthers(handler);
   const { reader } = options.service;
   const isFromCopy = !isForeign && reader.old !== undefined && !reader.isReady(zone);
   const facts = isForeign ? undefined : factsBehind(options, name);
@@ -122,6 +122,11 @@ interface Found {
   readonly nearnessOf: (cluster: string) => Nearness;
 }
 
+/** Whether the names that this handler answers do not come from the home. */
+function isOfOthers(handler: string): boolean {
+  return handler === 'stub' || handler === 'forward' || handler === 'local';
+}
+
 /** A record behind an alias is not the alias's: it is explained by its own name. */
 function explainRecord(record: ResourceRecord, found: Found): ExplainedRecord {
   const { options, name, handler, nearnessOf } = found;
@@ -130,6 +135,8 @@ function explainRecord(record: ResourceRecord, found: Found): ExplainedRecord {
   const plain = { text, ttlSeconds: record.ttl, ...(isBehindAlias ? { owner: record.name } : {}) };
   if (found.isFromCopy)
     return { ...plain, sources: [{ kind: 'copy', name: 'of names on disk, left by an earlier process' }] };
+  if (handler === 'local' && !isBehindAlias)
+    return { ...plain, sources: [{ kind: 'local', name: 'records and rules of this server' }] };
   const isForeign = handler === 'stub' || handler === 'forward';
   const own = isBehindAlias && !isForeign ? factsBehind(options, record.name) : found.facts;
   const facts = factsOfPointer(options, record) ?? own;

@@ -26,7 +26,8 @@ export interface RecordSource {
     | 'shard'
     | 'upstream'
     | 'zone'
-    | 'copy';
+    | 'copy'
+    | 'local';
   /** `namespace/name`, or a server's address. */
   readonly name: string;
   readonly cluster?: string;

@@ -23,6 +23,7 @@ export interface SelfExplainerOptions {
   readonly table: NameTable;
   readonly catalog?: Catalog;
   readonly federations?: readonly FederationTable[];
+  readonly records?: NameTable;
   readonly peerTable?: PeerTable;
   readonly externalTable?: ExternalTable;
   readonly stubZones: readonly StubZone[];
@@ -37,7 +38,7 @@ export interface SelfExplainer {
 }
 
 export function createSelfExplainer(options: SelfExplainerOptions): SelfExplainer {
-  const { table, world } = options;
+  const { table, records, world } = options;
   const { trusted: listed } = options.config;
   const trusted = { ...listed, ranges: [...listed.ranges, explainerAddress] };
   const config = { ...options.config, trusted, clients: [...options.config.clients, explainerAddress] };
@@ -46,10 +47,13 @@ export function createSelfExplainer(options: SelfExplainerOptions): SelfExplaine
     config,
     log: options.log ?? silentLog,
     memory: table.memory,
+    records: records?.memory,
     counters: createCounters(),
     writeLine: () => {},
   });
   const stopNews = table.onNews((news) => service.take(news));
+  const stopRecords = records?.onNews((news) => service.takeRecords(news));
+  let forwardTo = config.forward?.nameservers ?? [];
   let { sourceOption } = config;
   return {
     explain: (request) =>
@@ -59,15 +63,19 @@ export function createSelfExplainer(options: SelfExplainerOptions): SelfExplaine
           service,
           clock: world.clock,
           sourceOption,
-          forwardTo: config.forward?.nameservers ?? [],
+          forwardTo,
         },
         request,
       ),
     setStubZones: (zones) => service.stubZones.replace(zones),
     changeZones: (change) => {
       sourceOption = change.sourceOption ?? sourceOption;
+      forwardTo = change.forward?.nameservers ?? forwardTo;
       service.changeZones(change);
     },
-    close: stopNews,
+    close: () => {
+      stopNews();
+      stopRecords?.();
+    },
   };
 }

@@ -8,17 +8,27 @@ import type { Answer } from '../message/answer.ts';
 import type { Handler, Step } from '../message/handler.ts';
 import { extendedError, type Query } from '../message/wire.ts';
 
-export function tsigHandler(options: { readonly keys: () => readonly TsigKey[]; readonly clock: Clock }): Handler {
-  const { clock } = options;
+export interface TsigHandlerOptions {
+  /** Of servers that may name the client's cluster. */
+  readonly keys: () => readonly TsigKey[];
+  /** Of secondaries. */
+  readonly transferKeys: readonly TsigKey[];
+  readonly clock: Clock;
+}
+
+export function tsigHandler(options: TsigHandlerOptions): Handler {
+  const { clock, transferKeys } = options;
   return {
     name: 'tsig',
     handle(query: Query, answer: Answer): Step {
       if (query.tsigAt === 0) return 'next';
-      const keys = options.keys();
+      const trusted = options.keys();
+      const keys = [...trusted, ...transferKeys];
       const timeSeconds = Math.floor(clock.wallMs() / 1000);
       const verdict = verifyMessage(query.packet.subarray(0, query.length), { keys, timeSeconds });
       if (verdict.kind === 'good') {
-        query.tsigKey = verdict.key.name;
+        if (trusted.some((key) => isSame(key, verdict.key))) query.tsigKey = verdict.key.name;
+        if (transferKeys.some((key) => isSame(key, verdict.key))) query.transferKey = verdict.key.name;
         answer.signature = { key: verdict.key, requestMac: verdict.mac, timeSeconds };
         return 'next';
       }
@@ -29,4 +39,8 @@ export function tsigHandler(options: { readonly keys: () => readonly TsigKey[]; 
       return 'done';
     },
   };
+}
+
+function isSame(one: TsigKey, other: TsigKey): boolean {
+  return one.name === other.name && one.algorithm === other.algorithm && Buffer.compare(one.secret, other.secret) === 0;
 }

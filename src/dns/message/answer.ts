@@ -306,7 +306,7 @@ export class Answer {
     if (this.cookie) this.#writeOption(ednsOption.COOKIE, this.cookie);
     if (this.#query.wantsKeepalive && this.keepaliveMs > 0 && this.#query.transport !== 'udp') this.#writeKeepalive();
     if (this.extendedError >= 0) this.#writeExtendedError();
-    if (this.#query.wantsPadding && this.#query.transport === 'tls') this.#writePadding();
+    if (this.#query.wantsPadding && isEncrypted(this.#query)) this.#writePadding();
     this.#put16(optAt + 9, this.at - optAt - optBytes);
     return 1;
   }
@@ -367,6 +367,10 @@ function lengthOf(reply: Body, count: number): number {
   const lengthAt = reply.ttlOffset(count - 1) + 4;
   const at = recordsAt + lengthAt;
   return lengthAt + 2 + ((text.charCodeAt(at) << 8) | text.charCodeAt(at + 1));
+}
+
+function isEncrypted({ transport }: Query): boolean {
+  return transport === 'tls' || transport === 'https';
 }
 
 function sizeMax(query: Query): number {

@@ -6,8 +6,11 @@ import type { Query } from './wire.ts';
 /** `next` hands the query on, `done` has filled the answer, `drop` stays silent. */
 export type Step = 'next' | 'done' | 'drop';
 
-/** Gets a whole message that is its own to keep, or nothing to stay silent. */
-export type TakeMessage = (message: Uint8Array | undefined) => void;
+/**
+ * Gets a whole message that is its own to keep, or nothing to stay silent. More messages may follow on a connection; each is
+ * made when the client has read those before.
+ */
+export type TakeMessage = (message: Uint8Array | undefined, more?: Iterator<Uint8Array>) => void;
 
 /** Result of a handler that has to ask another server first. No promise: there is one for each forwarded query. */
 export interface Later {

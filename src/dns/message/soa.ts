@@ -11,6 +11,15 @@ const refreshSeconds = 7200;
 const retrySeconds = 1800;
 const expireSeconds = 86_400;
 
+/** With all names written out, for a transfer. */
+export function soaData(zone: Zone, serial: number): Uint8Array {
+  const numbers = Buffer.alloc(20);
+  for (const [index, value] of [serial, refreshSeconds, retrySeconds, expireSeconds, zone.ttlSeconds].entries())
+    numbers.writeUInt32BE(value, 4 * index);
+  const server = zone.source === 'federation' ? zone.name : `ns.dns.${zone.name}`;
+  return Buffer.concat([encodeName(server), encodeName(`hostmaster.${zone.name}`), numbers]);
+}
+
 export class SoaTemplate {
   readonly #zone: Zone;
   readonly #rdata: Uint8Array;

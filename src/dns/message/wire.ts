@@ -32,7 +32,7 @@ export const udpPayloadMin = 512;
 export const messageBytesMax = 65_535;
 
 export type ReadResult = 'ok' | 'silence' | 'formerr' | 'nametoolong' | 'notimp';
-export type Transport = 'udp' | 'tcp' | 'tls';
+export type Transport = 'udp' | 'tcp' | 'tls' | 'https';
 
 const flagQr = 0x8000;
 const opcodeMask = 0x7800;
@@ -79,8 +79,12 @@ export class Query {
   receivedMs = 0;
   /** Asked by ourselves on behalf of another query: neither counted nor logged. */
   isInner = false;
+  /** How many aliases lead to it that were followed from one table of names to another. */
+  aliasCount = 0;
   /** Name of the key whose TSIG was found right; empty otherwise. */
   tsigKey = '';
+  /** The same for a key that is for zone transfers. */
+  transferKey = '';
   /** The code under which servers name the client's cluster. */
   sourceOption = defaultSourceOption;
 
@@ -114,6 +118,7 @@ export class Query {
     this.sourceLength = -1;
     this.tsigAt = 0;
     this.tsigKey = '';
+    this.transferKey = '';
     if (length < headerBytes) return 'silence';
     this.id = this.#u16(0);
     this.flags = this.#u16(2);

@@ -19,6 +19,7 @@ export interface Sockets {
   readonly udpPort: number;
   readonly tcpPort: number;
   readonly tlsPort: number | undefined;
+  readonly httpsPort: number | undefined;
   /** The certificate for connections from now on. */
   setTls(material: TlsMaterial): void;
   close(options?: CloseOptions): Promise<void>;
@@ -71,7 +72,7 @@ export async function checkPortsFree({
   listen,
   config,
 }: Pick<SocketParts, 'world' | 'log' | 'listen' | 'config'>): Promise<void> {
-  if (listen.port === 0 && (listen.tls?.port ?? 0) === 0) return;
+  if (listen.port === 0 && (listen.tls?.port ?? 0) === 0 && (listen.tls?.httpsPort ?? 0) === 0) return;
   const tally = tallyIn(createCounters());
   const responder = new Responder({ chain: [], onFault: () => {} });
   const sockets = await openSockets({ world, log, listen, config, responder, tally, reusePort: false });
@@ -84,8 +85,9 @@ export function placesOf({
   port,
   others = [],
   tls,
-}: ListenOptions): Pick<Sockets, 'addresses' | 'udpPort' | 'tlsPort'> {
-  return { addresses: [...hosts.map((host) => ({ host, port })), ...others], udpPort: port, tlsPort: tls?.port };
+}: ListenOptions): Pick<Sockets, 'addresses' | 'udpPort' | 'tlsPort' | 'httpsPort'> {
+  const addresses = [...hosts.map((host) => ({ host, port })), ...others];
+  return { addresses, udpPort: port, tlsPort: tls?.port, httpsPort: tls?.httpsPort };
 }
 
 export function holdSockets(parts: SocketParts): HeldSockets {
@@ -136,16 +138,22 @@ async function openOnce(parts: SocketParts, opened: Listening[]): Promise<Socket
     addresses.push({ ...other, port: (await openPair({ ...common, ...other }, parts, opened)).port });
   }
   let tlsPort = listen.tls?.port;
+  let httpsPort = listen.tls?.httpsPort;
   if (listen.tls) {
     for (const host of listen.hosts) {
       const tls = listen.tls.material;
       const socket = await listenStream({ ...common, host, port: tlsPort!, tls });
       opened.push(socket);
       tlsPort = socket.port;
+      if (httpsPort === undefined) continue;
+      const { listenHttps } = await import('./server-https.ts');
+      const https = await listenHttps({ ...common, host, port: httpsPort, tls });
+      opened.push(https);
+      httpsPort = https.port;
     }
   }
   return {
-    ...{ addresses, udpPort: port, tcpPort: port, tlsPort },
+    ...{ addresses, udpPort: port, tcpPort: port, tlsPort, httpsPort },
     setTls: (material) => {
       for (const socket of opened) socket.setTls?.(material);
     },

@@ -30,11 +30,13 @@ export interface StreamOptions {
   readonly onError: (error: unknown) => void;
 }
 
-const defaultIdleMs = 10_000;
-const defaultHandshakeMs = 3000;
-const defaultConnectionsMax = 1000;
+export const defaultIdleMs = 10_000;
+export const defaultHandshakeMs = 3000;
+export const defaultConnectionsMax = 1000;
 /** Answers that a client has asked for and does not read. */
 const unreadBytesMax = 1 << 20;
+/** For a whole zone. */
+const transferMsMax = 120_000;
 /** Queries of one connection that wait for upstream servers. */
 const waitingMax = 256;
 
@@ -74,7 +76,7 @@ export async function listenStream(options: StreamOptions): Promise<Listening> {
 }
 
 /** Counts the queries of all connections that wait. */
-class Drain {
+export class Drain {
   #waiting = 0;
   #onEmpty = () => {};
 
@@ -106,11 +108,11 @@ function tlsServer(tls: TlsMaterial, accept: (socket: Socket) => void): Server {
   return server;
 }
 
-function secureContext({ certificate, key, clientAuthority }: TlsMaterial) {
+export function secureContext({ certificate, key, clientAuthority }: TlsMaterial) {
   return { cert: certificate, key, ca: clientAuthority, minVersion: 'TLSv1.2' } as const;
 }
 
-function listen(server: Server, { host, port, reusePort }: StreamOptions): Promise<void> {
+export function listen(server: Server, { host, port, reusePort }: Omit<StreamOptions, 'tls'>): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port, reusePort, ipv6Only: host.includes(':') }, () => {
@@ -162,12 +164,16 @@ function serve(socket: Socket, { answer, options, onActive, drain }: ServeParts)
     waiting += 1;
     drain.count(1);
     if (waiting >= waitingMax) socket.pause();
-    result.take((message) => {
-      waiting -= 1;
+    result.take((message, more) => {
       if (message) send(message);
-      drain.count(-1);
-      socket.resume();
-      endIfDone();
+      const finish = () => {
+        waiting -= 1;
+        drain.count(-1);
+        socket.resume();
+        endIfDone();
+      };
+      if (more) sendAll(socket, more, { timers: options.timers, finish, onFault });
+      else finish();
     });
   }
 
@@ -211,6 +217,42 @@ function serve(socket: Socket, { answer, options, onActive, drain }: ServeParts)
   });
   socket.on('error', () => socket.destroy());
   socket.on('close', () => idle.cancel());
+}
+
+interface SendAllOptions {
+  readonly timers: Timers;
+  readonly finish: () => void;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** No faster than the client reads; one that takes too long is cut off. */
+function sendAll(socket: Socket, messages: Iterator<Uint8Array>, { timers, finish, onFault }: SendAllOptions): void {
+  const tooLong = timers.after(transferMsMax, () => socket.destroy());
+  let isOver = false;
+  const end = () => {
+    if (isOver) return;
+    isOver = true;
+    tooLong.cancel();
+    socket.off('drain', next);
+    socket.off('close', end);
+    messages.return?.();
+    finish();
+  };
+  function next(): void {
+    try {
+      while (!socket.destroyed) {
+        const { done, value } = messages.next();
+        if (done) return end();
+        if (!socket.write(frameMessage(value))) return;
+      }
+    } catch (error) {
+      end();
+      onFault(error);
+    }
+  }
+  socket.on('drain', next);
+  socket.on('close', end);
+  next();
 }
 
 /** Common name or URI of a certificate that the client authority signed. */

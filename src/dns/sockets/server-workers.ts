@@ -17,12 +17,14 @@ export interface WorkerSetup {
   readonly config: ChainConfig;
   readonly listen: ListenOptions;
   readonly memory: CatalogMemory;
+  readonly records?: CatalogMemory | undefined;
   readonly stubZones: readonly StubZone[];
   readonly counters: SharedArrayBuffer;
 }
 
 export type ToWorker =
   | { readonly kind: 'news'; readonly news: CatalogNews }
+  | { readonly kind: 'records'; readonly news: CatalogNews }
   | { readonly kind: 'stubZones'; readonly zones: readonly StubZone[] }
   | { readonly kind: 'trust'; readonly trust: TrustConfig }
   | { readonly kind: 'zones'; readonly change: ZoneChange }
@@ -44,13 +46,14 @@ export type FromWorker =
   | { readonly kind: 'log'; readonly line: string }
   | { readonly kind: 'query'; readonly fields: LogFields };
 
-type Ports = Pick<Serving, 'addresses' | 'udpPort' | 'tlsPort'>;
+type Ports = Pick<Serving, 'addresses' | 'udpPort' | 'tlsPort' | 'httpsPort'>;
 
 export interface WorkersOptions {
   readonly world: World;
   readonly log: Log;
   readonly listen: ListenOptions;
   readonly table: NameTable;
+  readonly records?: NameTable | undefined;
   readonly stubZones: readonly StubZone[];
   readonly config: ChainConfig;
   readonly workers: number;
@@ -59,7 +62,7 @@ export interface WorkersOptions {
 const restartMs = 500;
 
 export async function startWorkers(options: WorkersOptions): Promise<Serving> {
-  const { log, world, table } = options;
+  const { log, world, table, records } = options;
   const running = new Set<Worker>();
   const all = new Set<SharedArrayBuffer>();
   const spare: SharedArrayBuffer[] = [];
@@ -72,7 +75,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
     // A thread that replaces another goes on counting where that one stopped.
     const counters = spare.pop() ?? createCounters();
     all.add(counters);
-    const workerData: WorkerSetup = { config, listen, memory: table.memory, stubZones, counters };
+    const memories = { memory: table.memory, records: records?.memory };
+    const workerData: WorkerSetup = { config, listen, ...memories, stubZones, counters };
     // The name is that of the thread, as `top -H` shows it.
     const worker = new Worker(siblingModule(import.meta.url, 'worker'), { workerData, name: 'dns' });
     running.add(worker);
@@ -97,6 +101,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
     for (const worker of running) worker.postMessage(message);
   };
   const stopNews = table.onNews((news) => tell({ kind: 'news', news }));
+  const stopRecords = records?.onNews((news) => tell({ kind: 'records', news }));
 
   async function close(how?: CloseOptions): Promise<void> {
     isClosing = true;
@@ -104,6 +109,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
     tell({ kind: 'close', how });
     await Promise.all(ended);
     stopNews();
+    stopRecords?.();
   }
 
   /** It tells the others which ports it found free. */
@@ -112,7 +118,12 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
     const ports = await start();
     const { tls } = listen;
     const others = ports.addresses.slice(listen.hosts.length);
-    listen = { ...listen, port: ports.udpPort, others, tls: tls && { ...tls, port: ports.tlsPort! } };
+    listen = {
+      ...listen,
+      port: ports.udpPort,
+      others,
+      tls: tls && { ...tls, port: ports.tlsPort!, httpsPort: ports.httpsPort },
+    };
     return ports;
   }
 
@@ -131,6 +142,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
       udpPort: ports.udpPort,
       tcpPort: ports.udpPort,
       tlsPort: ports.tlsPort,
+      httpsPort: ports.httpsPort,
       counters: () => [...all],
       workerRestarts: () => restarts,
       setQueryLog: (isOn) => table.setQueryLog(isOn),

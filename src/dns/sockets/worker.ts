@@ -34,7 +34,8 @@ const sockets = holdSockets({
 
 // News may come while the sockets are being opened: the first thing is to listen to it.
 port.on('message', (message: ToWorker) => {
-  if (message.kind === 'news') takeNews(message.news);
+  if (message.kind === 'news') takeNews(message.news, (news) => service.take(news));
+  else if (message.kind === 'records') takeNews(message.news, (news) => service.takeRecords(news));
   else if (message.kind === 'stubZones') service.stubZones.replace(message.zones);
   else if (message.kind === 'trust') service.trust.replace(message.trust);
   else if (message.kind === 'zones') service.changeZones(message.change);
@@ -45,8 +46,8 @@ port.on('message', (message: ToWorker) => {
 
 async function open(): Promise<void> {
   try {
-    const { addresses, udpPort, tlsPort } = await sockets.open();
-    send({ kind: 'listening', addresses, udpPort, tlsPort });
+    const { addresses, udpPort, tlsPort, httpsPort } = await sockets.open();
+    send({ kind: 'listening', addresses, udpPort, tlsPort, httpsPort });
   } catch (error) {
     const { message, code, syscall, address, port: taken } = error as Error & SocketFault;
     send({ kind: 'failed', message, fault: { code, syscall, address, port: taken } });
@@ -60,8 +61,8 @@ if (!setup.listen.takesOver) void open();
 const collectMs = 1000;
 let collecting: Timer | undefined;
 
-function takeNews(news: CatalogNews): void {
-  service.take(news);
+function takeNews(news: CatalogNews, take: (news: CatalogNews) => void): void {
+  take(news);
   // An idle thread would not collect anything for hours, and memory is free only when no thread holds it.
   collecting?.cancel();
   collecting = world.timers.after(news.kind === 'no old copy' ? 0 : collectMs, collectGarbage);

@@ -7,6 +7,7 @@ import { rcodeNames } from '../../base/dns/codes.ts';
 import { type LogFields, silentLog } from '../../base/log.ts';
 import type { Clock, Random, Timers, World } from '../../base/world.ts';
 import { Catalog, type CatalogOptions } from '../../catalog/catalog.ts';
+import type { NameTable } from '../../catalog/names/name-table.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import type { ChainConfig } from '../chain/chain.ts';
@@ -128,6 +129,8 @@ export interface AskerOptions {
   readonly world?: Partial<Pick<World, 'clock' | 'timers' | 'random'>>;
   readonly exchange?: Exchange;
   readonly stubZones?: readonly StubZone[];
+  /** Static records. */
+  readonly records?: NameTable;
 }
 
 const noTimers: Timers = { after: () => ({ cancel: () => {} }) };
@@ -155,6 +158,7 @@ export class Asker {
       counters: this.counters,
       writeLine: (fields) => this.lines.push(fields),
       memory: catalog.table.memory,
+      records: options.records?.memory,
       stubZones: options.stubZones ?? [],
       exchange: options.exchange ?? noExchange,
       config: {
@@ -171,6 +175,7 @@ export class Asker {
       },
     });
     catalog.table.onNews((news) => this.service.take(news));
+    options.records?.onNews((news) => this.service.takeRecords(news));
   }
 
   /** The raw answer, or undefined for silence. */

@@ -2,17 +2,11 @@
 // an answer can depend on; for federations that includes the cluster that asks. Pure; time is passed in.
 
 import { nameBytesMax } from '../../base/dns/name.ts';
+import type { CacheOptions } from '../config/config.ts';
 import type { Query } from '../message/wire.ts';
 import { asRefreshed, CachedReply, isAnswer, isUsable, packReply, withRetry } from './cached-reply.ts';
 import type { SourceTag } from './question.ts';
 import type { Reply } from './reply.ts';
-
-export interface CacheOptions {
-  readonly bytesMax: number;
-  readonly ttlSecondsMax: number;
-  /** How long after its end an answer may still be served when no server answers (RFC 8767). */
-  readonly staleMs: number;
-}
 
 const defaultCacheOptions: CacheOptions = { bytesMax: 32 << 20, ttlSecondsMax: 3600, staleMs: 3_600_000 };
 

@@ -26,6 +26,8 @@ export interface ZoneAnswersOptions {
   readonly follow: (query: Query, answer: Answer, target: Uint8Array) => Step | Later;
   /** The zone of this server's that a name lies in. */
   readonly ownZoneOf: (name: Uint8Array) => Zone | undefined;
+  /** Each alias is followed from the beginning: names of this table may be others' too, who go first. */
+  readonly doAliasesLeave?: boolean;
 }
 
 /** How to answer from what an earlier process left: its own memory, and where those who ask stand in it. */
@@ -174,7 +176,8 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
         aliasAt + setHeaderBytes + recordHeaderBytes,
         aliasAt + setHeaderBytes + recordHeaderBytes + (answer.at - target),
       );
-      const entry = reader.names.find(name, name.length, hashBytes(name, 0, name.length));
+      const hash = hashBytes(name, 0, name.length);
+      const entry = options.doAliasesLeave ? -1 : reader.names.find(name, name.length, hash);
       if (entry < 0) return answerElsewhere(query, answer, name, target - answer.start);
       const start = reader.names.valueStart(entry);
       const length = reader.names.valueLength(entry);

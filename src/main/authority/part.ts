@@ -9,9 +9,10 @@ import { keepNamesCopy, type NamesCopy } from '../../catalog/copy/copy-keeper.ts
 import { FederationTable } from '../../catalog/federation/federation-table.ts';
 import { NameTable } from '../../catalog/names/name-table.ts';
 import { trustAnnotations } from '../../clusterset/rules/leases/trusted-authorities.ts';
-import type { DnsConfig } from '../../dns/config/config.ts';
+import type { DnsConfig, TransferConfig } from '../../dns/config/config.ts';
 import { type DnsServer, startDns } from '../../dns/server.ts';
 import { createLookup } from '../../dns/upstream/lookup.ts';
+import { type Notifier, runNotify, type SecondaryState } from '../../dns/upstream/notify.ts';
 import { createTransport } from '../../dns/upstream/transport.ts';
 import { tcpConnection } from '../../federation/public/rfc2136.ts';
 import { keepPartLease, type PartLease } from '../../kube/controller/part-lease.ts';
@@ -20,7 +21,7 @@ import { type AuthorityRole, type AuthoritySetup, startAuthorityRole, zoneWish }
 
 export interface AuthorityOptions
   extends AuthoritySetup,
-    Pick<DnsConfig, 'listen' | 'serverAddresses' | 'workers' | 'clients'> {
+    Pick<DnsConfig, 'listen' | 'serverAddresses' | 'workers' | 'clients' | 'transfer'> {
   readonly world: World;
   readonly log: Log;
   /** Distinguishes it from other authorities in its Lease. */
@@ -28,7 +29,7 @@ export interface AuthorityOptions
   /** Where it runs. */
   readonly node?: string;
   /** Names on disk, for the next start; none are kept without it. */
-  readonly namesCopy?: NamesCopy;
+  readonly namesCopy?: NamesCopy | undefined;
   /** They find the addresses of load balancers that have only a name. */
   readonly nameservers?: readonly string[];
 }
@@ -40,6 +41,7 @@ export interface Authority {
   readonly role: AuthorityRole;
   /** None without a broker. */
   readonly leases: readonly PartLease[];
+  secondaries(): SecondaryState[];
   /** The zones answered from data that may be old. */
   staleZones(): StaleZones;
   whenSynced(): Promise<void>;
@@ -49,7 +51,8 @@ export interface Authority {
 export async function startAuthority(options: AuthorityOptions): Promise<Authority> {
   const { world, log } = options;
   const parts = new Parts(log);
-  const names = new NameTable({ serial: Math.floor(world.clock.wallMs() / 1000) });
+  const nowSeconds = () => Math.floor(world.clock.wallMs() / 1000);
+  const names = new NameTable({ serial: nowSeconds(), nowSeconds });
   const table = federationTable(names, options, options.serverAddresses);
   const { sourceOption } = zoneWish(options, options.said);
   options.namesCopy?.loaded?.serve(names, [table.zone]);
@@ -63,10 +66,12 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
     workers: options.workers,
     clients: options.clients,
     sourceOption,
+    transfer: options.transfer,
   });
   parts.add('dns server', () => server.close());
   const role = addRole({ ...options, table, server }, parts);
   const leases = addLease(options, parts);
+  const notifier = options.transfer && addNotifier({ ...options, transfer: options.transfer, table }, parts);
   const { namesCopy: copy } = options;
   const keeping = { world, log, table: names, zones: () => [table.zone], whenSynced: () => role.whenSynced() };
   const keeper = copy && keepNamesCopy({ ...keeping, copy, isWhole: () => names.isReady(table.zone.id) }, parts);
@@ -76,6 +81,7 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
     table,
     role,
     leases,
+    secondaries: () => notifier?.states() ?? [],
     staleZones: () =>
       staleZones({
         ...{ table: names, zones: [table.zone] },
@@ -113,6 +119,19 @@ function addRole(options: RoleOptions, parts: Parts): AuthorityRole {
   });
   parts.add('authority', () => role.stop());
   return role;
+}
+
+type NotifierOptions = AuthorityOptions & { readonly transfer: TransferConfig; readonly table: FederationTable };
+
+function addNotifier({ world, log, transfer, table }: NotifierOptions, parts: Parts): Notifier {
+  const exchange = createTransport(world);
+  parts.add('notices to secondaries', () => exchange.close());
+  const { table: names } = table;
+  const current = () =>
+    names.isReady(table.zone.id) ? { zone: table.zone.name, serial: names.serial >>> 0 } : undefined;
+  const notifier = runNotify({ world, log, exchange, ...transfer, current });
+  parts.add('notices', () => notifier.stop());
+  return notifier;
 }
 
 /** It reports at the broker. */

@@ -2,7 +2,13 @@
 
 import type { EtcdAccess } from '../../base/etcd.ts';
 import { errorText, type Log } from '../../base/log.ts';
-import { type AuthorityFlags, checkAuthorityFlags, identityOf, trustOf } from '../../cli/roles/authority-flags.ts';
+import {
+  type AuthorityFlags,
+  checkAuthorityFlags,
+  identityOf,
+  transferOf,
+  trustOf,
+} from '../../cli/roles/authority-flags.ts';
 import { sourceOptionOf, ttlOf } from '../../cli/roles/dns-server-flags.ts';
 import { etcdOf } from '../../cli/roles/etcd-flags.ts';
 import { type Federation, federationType } from '../../federation/kinds/federation.ts';
@@ -25,7 +31,8 @@ export function runAuthority(flags: AuthorityFlags): Promise<void> {
 async function start(flags: AuthorityFlags, hands: Hands): Promise<Running> {
   const setup = await setupOf(flags, hands);
   const namesCopy = await namesCopyOf(flags, `federation ${flags.federation}`, hands);
-  const authority = await startAuthority({ ...(await serverOptions(flags, hands)), ...setup, namesCopy });
+  const transfer = await transferOf(hands.host, flags);
+  const authority = await startAuthority({ ...(await serverOptions(flags, hands)), ...setup, namesCopy, transfer });
   const { server, table, role } = authority;
   return {
     server,
@@ -35,8 +42,16 @@ async function start(flags: AuthorityFlags, hands: Hands): Promise<Running> {
       certificates: dnsCertificates({ tls: () => hands.served.tls?.certificate, identity: setup.identity }),
       zones: () => [table.zone],
       notReady: () => (table.table.isReady(table.zone.id) ? '' : `not read yet: ${table.zone.name}`),
-      status: () => ({ federation: flags.federation, isLeading: role.isLeading(), ...authority.staleZones() }),
-      remark: () => staleRemark(authority.staleZones()),
+      status: () => ({
+        federation: flags.federation,
+        isLeading: role.isLeading(),
+        secondaries: authority.secondaries(),
+        ...authority.staleZones(),
+      }),
+      remark: () =>
+        [staleRemark(authority.staleZones()), ...authority.secondaries().map(({ problem }) => problem)]
+          .filter(Boolean)
+          .join('\n'),
     },
     whenSynced: () => authority.whenSynced(),
     stop: () => authority.stop(),

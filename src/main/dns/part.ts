@@ -9,6 +9,7 @@ import { attachCatalog } from '../../catalog/attach.ts';
 import { Catalog } from '../../catalog/catalog.ts';
 import { followDnsOptions } from '../../catalog/clusterset-options.ts';
 import { keepNamesCopy, type NamesCopy } from '../../catalog/copy/copy-keeper.ts';
+import type { NameTable } from '../../catalog/names/name-table.ts';
 import { PodNames } from '../../catalog/names/pod-names.ts';
 import type { Zone } from '../../catalog/names/zones.ts';
 import { attachOutside } from '../../catalog/outside/attach-outside.ts';
@@ -17,6 +18,7 @@ import { PeerTable } from '../../catalog/outside/peer-table.ts';
 import type { ClusterPlace } from '../../catalog/packed/places.ts';
 import { stubAuthorityAnnotation, stubEndpointAnnotation } from '../../clusterset/membership/resolver-authority.ts';
 import type { DnsConfig, StubEndpoint, StubKeys } from '../../dns/config/config.ts';
+import type { LocalConfig } from '../../dns/handlers/local.ts';
 import { type DnsServer, startDns } from '../../dns/server.ts';
 import { listenFederations } from '../../dns/sockets/server-federations.ts';
 import { Federations, fileStore } from '../../dns/stub-zones/federations.ts';
@@ -57,6 +59,9 @@ export interface ResolverOptions extends DnsConfig {
   readonly ignoresEmptyServices?: boolean;
   /** Where PeerServices lie. */
   readonly peersNamespace?: string;
+  /** Static records and rules, beside all zones. */
+  readonly records?: NameTable;
+  readonly local?: LocalConfig;
   /** Names on disk, for the next start; none are kept without it. */
   readonly namesCopy?: NamesCopy;
 }

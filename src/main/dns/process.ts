@@ -2,13 +2,17 @@
 
 import { formatHostPort } from '../../base/net/host-port.ts';
 import { followCertificateFiles } from '../../base/real/certificate-files.ts';
+import { followValue } from '../../base/real/followed-value.ts';
 import { zoneAtStart } from '../../catalog/clusterset-options.ts';
 import { clusterInCopy, clustersetZoneIn, ownerOf } from '../../catalog/copy/copy-keeper.ts';
+import { usageError } from '../../cli/exit-codes.ts';
 import {
+  cacheOf,
   checkFlags,
   type DnsFlags,
   forwardTimesOf,
   isStubAutomatic,
+  localTtlOf,
   stubEndpointOf,
   stubKeysOf,
   stubZonesOf,
@@ -17,10 +21,12 @@ import {
 import { nameserversOf, numberIn, sourceOptionOf, ttlOf } from '../../cli/roles/dns-server-flags.ts';
 import { parseAdvertise, parseListen } from '../../cli/roles/options.ts';
 import type { StubCertificates, StubEndpoint, StubStore } from '../../dns/config/config.ts';
+import type { DnsServer } from '../../dns/server.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
 import { type FollowedClusterId, followClusterId } from '../ground/followed-cluster-id.ts';
 import { dnsCertificates } from './certificates.ts';
+import { LocalNames } from './local-names.ts';
 import { startResolver } from './part.ts';
 import { type Hands, namesCopyOf, type Running, runDnsServer, serverOptions } from './server-process.ts';
 import { shareStubZones } from './shared-stub-zones.ts';
@@ -47,11 +53,12 @@ async function followIdUnlessGiven(
 }
 
 async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
-  const { log, host, served } = hands;
+  const { log, host, served, parts } = hands;
   const id = flags.clusterId!;
   const { nameservers, ...common } = await serverOptions(flags, hands);
   const namesCopy = await namesCopyOf(flags, ownerOf(id), hands);
   const home = await clientAt(flags.kubeconfig, flags.context, hands);
+  const names = await localNamesOf(flags, home, hands);
   const stubKeys = await stubKeysOf(host, flags);
   const stub = isStubAutomatic(flags) ? await automaticStub(flags, home, hands) : undefined;
   const given = stub?.endpoint ?? (await stubFromFiles(flags, hands));
@@ -61,6 +68,8 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     namesCopy,
     ...(nameservers.length > 0 ? { forward: { nameservers, tls: await tlsClientOf(host, flags) } } : {}),
     forwardTimes: forwardTimesOf(flags),
+    cache: cacheOf(flags),
+    ...(names ? { records: names.records, local: names.local } : {}),
     waitingMax: numberIn('--forward-waiting', flags.forwardWaiting, { min: 1, max: 1_000_000 }),
     sourceOption: sourceOptionOf(flags),
     home,
@@ -81,9 +90,11 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     podNames: flags.pods,
     ignoresEmptyServices: flags.ignoreEmptyService,
   });
-  const { catalog, stubPort } = resolver;
+  const { catalog, stubPort, server } = resolver;
+  names?.follow((local) => server.changeZones({ local }));
+  parts.add('nameservers in files', followForward(flags, { ...hands, nameservers, server }));
   return {
-    server: resolver.server,
+    server,
     stubAddress: stubPort === undefined ? undefined : formatHostPort(parseListen(flags.stubListen!).host, stubPort),
     admin: {
       part: 'dns',
@@ -92,12 +103,51 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
       certificates: dnsCertificates({ tls: () => served.tls?.certificate, stubEndpoint }),
       zones: () => resolver.zones(),
       notReady: () => resolver.notReady(),
-      status: () => ({ cluster: id, ...resolver.staleZones() }),
-      remark: () => staleRemark(resolver.staleZones()),
+      status: () => ({ cluster: id, ...resolver.staleZones(), ...(names ? { local: names.status() } : {}) }),
+      remark: () => [staleRemark(resolver.staleZones()), ...(names?.problems() ?? [])].filter(Boolean).join('\n'),
     },
     whenSynced: () => resolver.whenSynced(),
     stop: () => resolver.stop(),
   };
+}
+
+/** Static records and rules, if a flag names some. */
+async function localNamesOf(flags: DnsFlags, home: Client, hands: Hands): Promise<LocalNames | undefined> {
+  const { hosts, records, nameRules: rules, namesFrom: configMap } = flags;
+  if (hosts.length + records.length + rules.length === 0 && configMap === undefined) return undefined;
+  const names = new LocalNames({
+    ...{ ...hands, home, hosts, records, rules, configMap },
+    ttlSeconds: localTtlOf(flags),
+  });
+  hands.parts.add('records and rules', () => names.stop());
+  try {
+    await names.read();
+  } catch (cause) {
+    throw usageError((cause as Error).message, { cause });
+  }
+  return names;
+}
+
+const readAgainMs = 5_000;
+
+/** Files such as /etc/resolv.conf are read again. A file that lists none, or is gone, leaves those of before. */
+function followForward(
+  flags: DnsFlags,
+  {
+    world,
+    log,
+    host,
+    nameservers: first,
+    server,
+  }: Hands & { readonly nameservers: string[]; readonly server: DnsServer },
+): () => void {
+  if (!flags.forward.some((text) => text.startsWith('/'))) return () => {};
+  return followValue({
+    ...{ world, log, what: '--forward', everyMs: readAgainMs, first },
+    read: () => nameserversOf(host, '--forward', flags.forward),
+    onChange: async (nameservers) =>
+      server.changeZones({ forward: { nameservers, tls: await tlsClientOf(host, flags) } }),
+  });
 }
 
 /** The endpoint for stub zones with certificates from files. */

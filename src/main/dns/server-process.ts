@@ -168,6 +168,7 @@ function pinned<F extends ServedFlags>(flags: F, { server, stubAddress }: Runnin
     listen: server.addresses.map(({ host, port }) => formatHostPort(host, port)),
     adminListen: new URL(adminUrl).host,
     ...(server.tlsPort === undefined ? {} : { tlsPort: String(server.tlsPort) }),
+    ...(server.httpsPort === undefined ? {} : { httpsPort: String(server.httpsPort) }),
     ...(stubAddress === undefined ? {} : { stubListen: stubAddress }),
   };
 }
@@ -193,6 +194,8 @@ function sayWhereItListens({ server, stubAddress, adminUrl }: Run<unknown>): voi
   say(`admin ${adminUrl}`);
   if (server.tlsPort !== undefined)
     say(`tls ${tlsHosts.map((host) => formatHostPort(host, server.tlsPort!)).join(' ')}`);
+  if (server.httpsPort !== undefined)
+    say(`https ${tlsHosts.map((host) => formatHostPort(host, server.httpsPort!)).join(' ')}`);
   if (stubAddress !== undefined) say(`stub zones https://${stubAddress}`);
   say(`listening ${addresses.map(({ host, port }) => formatHostPort(host, port)).join(' ')}`);
 }
