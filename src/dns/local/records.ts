@@ -10,7 +10,7 @@ import type { Pieces } from '../../base/turns.ts';
 import { order, plainRecord, type RecordSet } from '../../catalog/names/answers.ts';
 
 /** Of all files together. */
-export const localLinesMax = 100_000;
+const localLinesMax = 100_000;
 const linesPerPiece = 500;
 const textMax = 16 << 20;
 /** Of one type. */

@@ -9,7 +9,7 @@ import { parseAddress } from '../../base/net/ip.ts';
 import { yaml } from '../../base/yaml.ts';
 import { compileRegex, unknownGroup } from './regex.ts';
 
-export type NameMatch =
+type NameMatch =
   | { readonly kind: 'exact'; readonly name: string }
   /** The name itself and all below it. */
   | { readonly kind: 'suffix'; readonly name: string }

@@ -24,7 +24,7 @@ import {
 } from './server-stream.ts';
 import type { Listening } from './server-udp.ts';
 
-export const httpsPath = '/dns-query';
+const httpsPath = '/dns-query';
 const messageType = 'application/dns-message';
 const streamsMax = 100;
 const headerListBytesMax = 16_384;
