@@ -38,7 +38,8 @@ const directory = mkdtempSync(join(tmpdir(), 'portolan-external-dns-'));
 const secret = randomBytes(32).toString('base64');
 const running: ChildProcess[] = [];
 const dnsPort = await freePort();
-const webhookPort = await freePort();
+/** external-dns has it built in. */
+const webhookPort = 8888;
 
 startBind();
 await until('BIND answers', () => dig(`www.${zone}`).length === 1);
@@ -46,9 +47,10 @@ const home = await startHome({
   ...{ world, log: silentLog, directory: join(directory, 'broker'), listen: { host: '127.0.0.1', port: 0 } },
 });
 const client = createClient(home.transport, { world, userAgent: 'check' });
-const kubeconfig = join(directory, 'kubeconfig');
-writeFileSync(kubeconfig, home.kubeconfig, { mode: 0o600 });
+const { kubeconfig } = home;
 await layOut();
+// A cluster that falls silent is taken out of the public zone.
+const beating = setInterval(() => beat().catch(console.error), 5000);
 const authority = await startAuthority({
   ...{ world, log: silentLog, federation: 'world', broker: { client, clusterset: 'prod' } },
   listen: { hosts: ['127.0.0.1'], port: 0 },
@@ -71,6 +73,7 @@ try {
   }
   process.exitCode = 1;
 } finally {
+  clearInterval(beating);
   await authority.stop();
   await home.stop();
   for (const child of running) child.kill('SIGKILL');
@@ -81,12 +84,7 @@ async function byWebhook(): Promise<void> {
   const url = `http://127.0.0.1:${webhookPort}`;
   await publish({ domain: zone, provider: { type: 'Webhook', webhook: { url } } });
   await until('a provider that is not there is said: webhook', async () => (await reason()) === 'PublicZoneFailed');
-  const provider = startExternalDns('webhook', [
-    '--webhook-server',
-    `--webhook-server-address=127.0.0.1:${webhookPort}`,
-    '--source=fake',
-    '--log-level=debug',
-  ]);
+  const provider = startExternalDns('webhook', ['--webhook-server', '--source=fake', '--log-level=debug']);
   await until('webhook: the record is there', () => dig(name).join() === '192.0.2.1');
   await until('webhook: all well is said', async () => (await reason()) !== 'PublicZoneFailed');
   see('webhook: the mark is beside it', dig(`_portolan-${name}`, 'TXT').join().includes('owner=prod/world'));
@@ -194,6 +192,12 @@ async function layOut(): Promise<void> {
   await make(serviceShardType, 'prod-m-east', 'checkout.shop', {
     spec: { ...spec, clusterIPs: ['10.0.3.64'], loadBalancer },
   });
+}
+
+async function beat(): Promise<void> {
+  const ref = { namespace: 'prod-m-east', name: memberLeaseName };
+  const body = { spec: { renewTime: new Date().toISOString() } };
+  await client.patch(heartbeatType, ref, { kind: 'merge', body });
 }
 
 async function publish(wanted: FederationPublicDns | undefined): Promise<void> {
