@@ -99,6 +99,7 @@ export class SimClusterSet {
     const agent = create({
       world,
       log: level === undefined ? silentLog : createLog({ clock: world.clock, level, write }),
+      hpke: world.hpke,
       home: this.home(id).clientOf(world, { requestTimeoutMs }),
       broker: this.broker.clientOf(world, { requestTimeoutMs }),
       membership: { clusterset: setName, clusterId: id, namespace: memberNamespace(id) },

@@ -28,7 +28,7 @@ import type { HttpHandler } from './virtual-network.ts';
 import { Simulation, type VirtualWorld, type VirtualWorldOptions } from './virtual-world.ts';
 
 const wantedDefinitions =
-  /^(addressclaims|clusterproperties|clusterprofiles|clusters|clustersets|endpointshards|federatedservices|federations|heartbeats|hostnamegenerators|livenessreports|meshexternalservices|peerexports|peers|peerservices|serviceaccesspolicies|serviceexportpolicies|serviceexports|serviceimportpolicies|serviceimports|serviceshards|trafficshifts)\.yaml$/;
+  /^(addressclaims|clusterproperties|clusterprofiles|clusters|clustersets|endpointshards|federatedservices|federations|heartbeats|hostnamegenerators|livenessreports|meshexternalservices|peerexports|peers|peerservices|sealedrecords|serviceaccesspolicies|serviceexportpolicies|serviceexports|serviceimportpolicies|serviceimports|serviceshards|trafficshifts)\.yaml$/;
 
 // Read once, and the same schemas in every home: what is compiled of them is shared too.
 const definitions = readDefinitions();

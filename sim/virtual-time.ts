@@ -27,6 +27,8 @@ export class VirtualTime {
   #nowMs = 0;
   #order = 0;
   readonly #heap: Event[] = [];
+  #held = 0;
+  #holding: Promise<void> = Promise.resolve();
 
   get nowMs(): number {
     return this.#nowMs;
@@ -46,6 +48,21 @@ export class VirtualTime {
   /** Lets everything that is already possible happen, without moving time. */
   async drain(): Promise<void> {
     await realImmediate();
+    while (this.#held > 0) await realImmediate();
+  }
+
+  /** Time stands still until the work is done: what runs outside, such as cryptography, takes none here. One at a time. */
+  hold<T>(work: () => Promise<T>): Promise<T> {
+    this.#held += 1;
+    const done = this.#holding.then(work);
+    this.#holding = done.then(
+      () => {},
+      () => {},
+    );
+    // One turn later: whoever waits for it goes on before time does.
+    const release = () => setImmediate(() => (this.#held -= 1));
+    this.#holding.then(release);
+    return done;
   }
 
   async advance(durationMs: number): Promise<void> {
@@ -84,7 +101,7 @@ export class VirtualTime {
         settle();
       };
       const turn = () => {
-        if (isOver) return;
+        if (isOver || this.#held > 0) return;
         try {
           if (condition()) return end(() => resolve(true));
           const event = this.#next(untilMs);

@@ -2,6 +2,8 @@
 // and drift, a disk and a random stream for each. Revoking a World is what kill -9 is to a process: its timers are gone, nothing it waits for
 // ever comes.
 
+import type { Hpke } from '../src/base/keys/hpke.ts';
+import { createHpke } from '../src/base/real/hpke.ts';
 import type { Disk, ListedFile, Random, World } from '../src/base/world.ts';
 import { VirtualNetwork } from './virtual-network.ts';
 import { VirtualTime } from './virtual-time.ts';
@@ -22,6 +24,7 @@ export interface VirtualWorldOptions {
 
 export interface VirtualWorld extends World {
   readonly name: string;
+  readonly hpke: Hpke;
   revoke(): void;
 }
 
@@ -39,6 +42,17 @@ export class Simulation {
     this.network = new VirtualNetwork(this.time, () => latency.min + this.#random() * (latency.max - latency.min));
   }
 
+  /** The real one, in no time. */
+  #hpke(random: Random, isRevoked: () => boolean): Hpke {
+    const hpke = createHpke(random);
+    const held = <T>(work: () => Promise<T>) => settleUnless(isRevoked, this.time.hold(work));
+    return {
+      makeKeys: () => held(() => hpke.makeKeys()),
+      seal: (request) => held(() => hpke.seal(request)),
+      open: (request) => held(() => hpke.open(request)),
+    };
+  }
+
   /** A process of that name. Its disk outlives it: the next World of the same name finds it. */
   world(name: string, options: VirtualWorldOptions = {}): VirtualWorld {
     let isRevoked = false;
@@ -49,11 +63,13 @@ export class Simulation {
     const monotonicMs = () => this.time.nowMs * clockRate;
     const files = this.#disks.get(name) ?? new Map<string, Uint8Array>();
     this.#disks.set(name, files);
+    const random = randomFrom(seededRandom(Math.floor(this.#random() * 2 ** 32)));
     return {
       name,
+      hpke: this.#hpke(random, () => isRevoked),
       clock: { wallMs: () => this.#startWallMs + wallSkewMs + monotonicMs(), monotonicMs },
       timers: { after: (delayMs, run) => this.time.schedule(delayMs / clockRate, live(run)) },
-      random: randomFrom(seededRandom(Math.floor(this.#random() * 2 ** 32))),
+      random,
       network: {
         http: (access) => {
           const transport = this.network.transport(name, access);

@@ -3,7 +3,13 @@
 import { ticketAccount } from '../kube/objects/admin-ticket.ts';
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
-import { externalNamespace, peeringNamespace, systemNamespace, xdsNamespace } from '../kube/objects/ours.ts';
+import {
+  externalNamespace,
+  peeringNamespace,
+  sealingNamespace,
+  systemNamespace,
+  xdsNamespace,
+} from '../kube/objects/ours.ts';
 import { rbacGroup, serviceAccountType } from '../kube/objects/rbac.ts';
 import { resourceQuotaType } from '../kube/objects/resource-quota.ts';
 import { admissionObjects, isAdmission } from './admission.ts';
@@ -14,7 +20,12 @@ import { defaultValues, type PartName, type Values } from './values.ts';
 import { objectsOfPart } from './workload.ts';
 
 /** Namespaces of Secrets: nothing runs there. */
-export const secretNamespaces: readonly string[] = [externalNamespace, peeringNamespace, xdsNamespace];
+export const secretNamespaces: readonly string[] = [
+  externalNamespace,
+  peeringNamespace,
+  sealingNamespace,
+  xdsNamespace,
+];
 
 /** Objects that every installation has: namespaces, the account of those who ask parts, roles of people, admission, room for important Pods. */
 export function commonObjects(): Manifest[] {

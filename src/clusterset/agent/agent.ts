@@ -4,6 +4,7 @@
 
 import { createAllocator } from '../../addresses/allocator.ts';
 import { Backoff } from '../../base/backoff.ts';
+import type { Hpke } from '../../base/keys/hpke.ts';
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { IpFamily } from '../../base/net/ip.ts';
@@ -56,6 +57,7 @@ import { familiesOf } from '../rules/networks/own-families.ts';
 import { placementsAnnotation } from '../rules/placement.ts';
 import { hasAddressIn } from '../rules/set-ground.ts';
 import { measureAgent } from './agent-metrics.ts';
+import { AgentSealing } from './agent-sealing.ts';
 import { type ControllerName, ControllerQueues } from './controller-queues.ts';
 import { recordKeys, runControllers } from './wiring.ts';
 
@@ -74,6 +76,8 @@ export interface AgentOptions {
   readonly federationZones?: FederationZones;
   /** PEM of the authorities by which this agent knows the broker; empty for those of the system. */
   readonly trustedAuthorities?: string;
+  /** Without it no export is sealed, and none that is sealed is read. */
+  readonly hpke?: Hpke;
   /** In place of the rules of judging leases: deliberately wrong ones. */
   readonly judging?: JudgingRules;
 }
@@ -99,6 +103,7 @@ const sweepMs = 60_000;
 const upgradeCheckMs = 5_000;
 const carrierCheckMs = 1_000;
 const enforcementCheckMs = 5_000;
+const sealingCheckMs = 5_000;
 const brokerCheckMs = 500;
 const versionCheckMs = 300_000;
 /** A home that does not take it either does not hold up the end. */
@@ -119,9 +124,20 @@ export function createAgent(options: AgentOptions): Agent {
   const copies = createHomeCopies({ home, world, log });
   const { clusterset, clusterId, namespace } = membership;
   const judging = options.judging ?? judgingRules;
-  const members = new MemberFollower({ world, log, broker, clusterset, hasEndpoints: true });
+  const systemNamespace = options.systemNamespace ?? 'portolan-system';
+  const sealing =
+    options.hpke &&
+    new AgentSealing({
+      ...{ world, log, home, broker, clusterset, clusterId, systemNamespace, hpke: options.hpke },
+      policy: () => policy,
+      members: () => members,
+    });
+  const members: MemberFollower = new MemberFollower({
+    ...{ world, log, broker, clusterset, hasEndpoints: true },
+    sealing: sealing?.follower,
+  });
   const memberServices = new MemberServices({ members, log });
-  const policy = new PolicyCopy({ world, log, broker, members, clusterset, clusterId });
+  const policy: PolicyCopy = new PolicyCopy({ world, log, broker, members, clusterset, clusterId });
   const networks = new NetworksCopy({ members, policy, clusterId });
   const views = createInformer<ServiceImport>({ ...atBroker, type: serviceImportType });
   const federated = createInformer<FederatedService>({ ...atBroker, type: federatedServiceType });
@@ -154,7 +170,6 @@ export function createAgent(options: AgentOptions): Agent {
   let brokerAwaySinceMs: number | undefined;
   let isLeaving = false;
   let families: readonly IpFamily[] | undefined;
-  const systemNamespace = options.systemNamespace ?? 'portolan-system';
   const homeContact = new HomeContact({ world, log, home, systemNamespace, onChange: () => lease.renewNow() });
   const lease = new LeaseController({
     ...options,
@@ -344,12 +359,14 @@ export function createAgent(options: AgentOptions): Agent {
   async function becomeReady(): Promise<void> {
     await Promise.all([policy, members.clusters].map((copy) => copy.whenSynced(stopping.signal)));
     dnsOptions.nudge();
+    sealing?.look();
     await patiently(() => members.hasSynced);
     if (!members.hasSynced) log.warn(unreadableRecords, { error: members.problem });
     await persistently(() => ownRanges.read());
     await persistently(() => lease.start());
     await members.whenSynced(stopping.signal);
     await patiently(() => legacy.hasSynced && importPolicies.hasSynced && trafficShifts.hasSynced);
+    await patiently(() => sealing?.isReady !== false);
     // Policies that limit callers reach data planes before the first export is accepted.
     await patiently(() => accessPolicies.hasSynced);
     dnsOptions.nudge();
@@ -374,6 +391,7 @@ export function createAgent(options: AgentOptions): Agent {
 
   function policyChanged(): void {
     networks.changed();
+    sealing?.look();
     optionsChanged();
     lease.timesChanged();
     legacy.follow(policy.current.legacyNamespace);
@@ -391,6 +409,7 @@ export function createAgent(options: AgentOptions): Agent {
   /** A member that comes or goes, or whose ranges change, concerns the services it has; we ourselves all of them. */
   function memberChanged(clusterId: string, member: Member | undefined): void {
     networks.changed();
+    sealing?.clusterChanged(clusterId, member);
     optionsChanged();
     if (clusterId === membership.clusterId) return policyChanged();
     queues.add(merging, memberServices.exportedBy(clusterId));
@@ -453,6 +472,7 @@ export function createAgent(options: AgentOptions): Agent {
       ready.catch((error: unknown) => stopping.signal.aborted || log.error('agent did not become ready', { error }));
       runControllers(queues, {
         context,
+        sealing: sealing?.exportsOf(context, (keys) => queues.add(['export'], keys)),
         allocator,
         legacy,
         views,
@@ -477,8 +497,13 @@ export function createAgent(options: AgentOptions): Agent {
       members.on({ changed: memberChanged, heartbeat: heartbeatChanged });
       for (const part of parts) part.start();
       for (const reporter of reporters) reporter.start();
+      sealing?.start();
       homeContact.start();
       every(sweepMs, sweep);
+      if (sealing !== undefined) {
+        every(sweepMs, () => sealing.sweep());
+        every(sealingCheckMs, () => sealing.look());
+      }
       every(brokerCheckMs, lookAtBroker);
       every(upgradeCheckMs, upgradesChanged);
       every(versionCheckMs, () => versionReporter.look());
@@ -501,7 +526,12 @@ export function createAgent(options: AgentOptions): Agent {
       legacy.stop();
       for (const part of parts) part.stop();
       profiles.close();
-      await Promise.all([queues.stop(), dnsOptions.stop(), ...reporters.map((reporter) => reporter.stop())]);
+      await Promise.all([
+        queues.stop(),
+        dnsOptions.stop(),
+        sealing?.stop(),
+        ...reporters.map((reporter) => reporter.stop()),
+      ]);
     },
   };
 }

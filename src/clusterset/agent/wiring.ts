@@ -22,6 +22,7 @@ import { createRoutes } from '../controllers/policies/routes.ts';
 import { createShifts, shiftedService } from '../controllers/policies/shifts.ts';
 import { createPublishingTurns } from '../controllers/publishing-turns.ts';
 import { createScribeController, viewKey } from '../controllers/scribe.ts';
+import type { SealedExports } from '../controllers/sealing/sealed-exports.ts';
 import type { ProxyCounts } from '../copies/carriers.ts';
 import type { AgentContext } from '../copies/context.ts';
 import {
@@ -54,6 +55,7 @@ import type { ControllerName, ControllerQueues } from './controller-queues.ts';
 
 export interface WiringOptions {
   readonly context: AgentContext;
+  readonly sealing: SealedExports | undefined;
   readonly allocator: Allocator;
   readonly legacy: LegacyRecords;
   /** The merged views, at the broker. */
@@ -101,7 +103,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
   const publications = new Publications();
   publications.onChange((key) => queues.add(['conditions'], [key]));
   const turns = createPublishingTurns(context);
-  const exporting = createExportController({ context, publications, turns });
+  const exporting = createExportController({ context, publications, turns, sealing: options.sealing });
   const conditions = createConditionsController({ context, publications, turns });
   const shifts = createShifts(context, trafficShifts, options.countsOf, options.leftBy);
   const routes = createRoutes(context, importPolicies, shifts, {

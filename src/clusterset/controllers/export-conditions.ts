@@ -1,6 +1,7 @@
 // Writes on each ServiceExport of this cluster what became of it: Valid, Ready and Conflict, and an Event when one of
 // them changed. Runs the same merge as every importer, so that all exporters say the same.
 
+import { isSameJson } from '../../base/json.ts';
 import type { WorkResult } from '../../base/queue.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { conditionOf, formatTime, withConditions } from '../../kube/objects/conditions.ts';
@@ -10,7 +11,7 @@ import { ownService } from '../copies/home-copies.ts';
 import type { Publications } from '../copies/publications.ts';
 import { countedRecords } from '../copies/standings.ts';
 import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
-import { exportConditions, judgeService } from '../rules/export-conditions.ts';
+import { exportConditions, judgeService, type Publication } from '../rules/export-conditions.ts';
 import { inPrecedence, type MergeWithConflicts, mergeShards } from '../rules/merge/merge.ts';
 import { parseServiceKey } from '../rules/names.ts';
 import type { PublishingTurns } from './publishing-turns.ts';
@@ -35,7 +36,7 @@ export function createConditionsController({ context, publications, turns }: Con
     // Not looked at since we started: whatever the conditions say is better than what we know.
     const published = publications.get(key);
     if (published === undefined) return undefined;
-    const merge = await mergeOf(key);
+    const merge = await mergeOf(key, published);
     const wanted = exportConditions({
       cluster: membership.clusterId,
       validity: judgeService(ownService(copies, key), key),
@@ -46,13 +47,20 @@ export function createConditionsController({ context, publications, turns }: Con
     const present = serviceExport.status?.conditions;
     const stamp = { now: formatTime(world.clock.wallMs()), observedGeneration: serviceExport.metadata.generation };
     const conditions = withConditions(present, wanted, stamp);
-    if (conditions !== present) await write(serviceExport, conditions);
+    const clusters = seenBy(published) ?? serviceExport.status?.clusters;
+    const isSameClusters = isSameJson(clusters ?? [], serviceExport.status?.clusters ?? []);
+    if (conditions !== present || !isSameClusters) await write(serviceExport, conditions, clusters);
     await tellDecider(serviceExport, key, merge);
     return undefined;
   }
 
-  async function mergeOf(key: string): Promise<MergeWithConflicts | undefined> {
-    const shards = countedRecords(context, parseServiceKey(key), { withLegacy: true }).map(({ shard }) => shard);
+  /** Of a sealed export only what is its readers' too: others cannot see what they would disagree with. */
+  async function mergeOf(key: string, publication: Publication): Promise<MergeWithConflicts | undefined> {
+    const records = countedRecords(context, parseServiceKey(key), { withLegacy: true });
+    const readers = publication.kind === 'published' ? publication.sealedFor?.readers : undefined;
+    const isMutual = (cluster: string) =>
+      readers === undefined || cluster === membership.clusterId || readers.includes(cluster);
+    const shards = records.filter(({ cluster }) => isMutual(cluster)).map(({ shard }) => shard);
     await turns.note(
       key,
       inPrecedence(shards).map(({ cluster }) => cluster),
@@ -60,8 +68,24 @@ export function createConditionsController({ context, publications, turns }: Con
     return mergeShards({ shards, ports: context.policy().ports });
   }
 
-  async function write(serviceExport: ServiceExport, conditions: readonly Condition[]): Promise<void> {
-    const status = { ...serviceExport.status, conditions: [...conditions] };
+  /** Members that may import it, where that is limited; empty where it is not, undefined while it is not published. */
+  function seenBy(publication: Publication): { cluster: string }[] | undefined {
+    if (publication.kind !== 'published') return undefined;
+    const { exportTo = [], sealedFor } = publication;
+    const isOther = (id: string) => id !== membership.clusterId && context.members.get(id) !== undefined;
+    return (sealedFor?.readers ?? exportTo.filter(isOther)).toSorted().map((cluster) => ({ cluster }));
+  }
+
+  async function write(
+    serviceExport: ServiceExport,
+    conditions: readonly Condition[],
+    clusters: { cluster: string }[] | undefined,
+  ): Promise<void> {
+    const status = {
+      ...serviceExport.status,
+      conditions: [...conditions],
+      clusters: clusters?.length ? clusters : undefined,
+    };
     try {
       await home.updateStatus(serviceExportType, { ...serviceExport, status });
     } catch (error) {

@@ -23,10 +23,12 @@ import { readExportRequest, unexportable } from '../rules/export-request.ts';
 import { exportRefusal, mayExport } from '../rules/may-export.ts';
 import { parseServiceKey, recordName } from '../rules/names.ts';
 import { createSlicePlanner, type PublishedSlice, planSlices, type SlicePlan } from '../rules/plan-export-slices.ts';
+import { plainShard, plainSlice } from '../rules/sealing/plain-record.ts';
 import { localAddresses } from '../rules/shard-addresses.ts';
 import { planShard, publishedRecord, shardAddresses } from '../rules/shard-record.ts';
 import { bringSlice } from './bring-slice.ts';
 import type { PublishingTurns } from './publishing-turns.ts';
+import type { SealedExports, SealedFor } from './sealing/sealed-exports.ts';
 import { traceExport } from './traces.ts';
 
 /** Writes for one service to one home. */
@@ -50,9 +52,12 @@ export interface ExportControllerOptions {
   readonly context: AgentContext;
   readonly publications: Publications;
   readonly turns: PublishingTurns;
+  /** Without it an export that is to be sealed is not published. */
+  readonly sealing: SealedExports | undefined;
 }
 
-export function createExportController({ context, publications, turns }: ExportControllerOptions): ExportController {
+export function createExportController(options: ExportControllerOptions): ExportController {
+  const { context, publications, turns, sealing } = options;
   /** A copy from the broker that was found to be as wanted, and what was wanted then. */
   const inSync = new WeakMap<EndpointSlice, PublishedSlice>();
   const planSource = createSlicePlanner();
@@ -78,10 +83,21 @@ export function createExportController({ context, publications, turns }: ExportC
       return undefined;
     }
     const obstacle = obstacleTo(key, self, service);
-    if (obstacle === undefined) return publish(key, { self, service, serviceExport });
-    await withdraw(key, self);
-    publications.set(key, obstacle);
-    return undefined;
+    if (obstacle !== undefined) {
+      await withdraw(key, self);
+      publications.set(key, obstacle);
+      return undefined;
+    }
+    const message = readExportRequest(serviceExport).isSealed ? sealingObstacle() : undefined;
+    if (message === undefined) return publish(key, { self, service, serviceExport });
+    // Never in the open instead. What is sealed there already is no wider than was asked.
+    await withdrawOpen(key, self);
+    publications.set(key, { kind: 'failed', message });
+    return { requeueAfterMs: sealingRetryMs };
+  }
+
+  function sealingObstacle(): string | undefined {
+    return sealing === undefined ? 'this agent cannot seal exports' : sealing.obstacle;
   }
 
   function obstacleTo(key: string, self: Member, service: Service): Publication | undefined {
@@ -106,14 +122,16 @@ export function createExportController({ context, publications, turns }: ExportC
       dns: { cluster: membership.clusterId, zone: context.policy().zone },
     };
     const plan = planSlices(request, planSource);
+    const { notes, exportTo, isSealed } = readExportRequest(facts.serviceExport);
+    let sealedFor: SealedFor | undefined;
     try {
-      // Endpoints first: an import that appears has something behind it.
-      const trace = ownShard(key, facts.self) === undefined ? traceOf(key, facts) : undefined;
-      await publishSlices(key, facts.self, plan.slices);
-      const traceparent = trace?.endpointsWritten();
-      const waitMs = await publishShard(key, facts, { ...plan, traceparent });
-      if (waitMs > 0) return { requeueAfterMs: waitMs };
-      trace?.recordWritten();
+      // Until it is known whether cluster IPs are routed here, none is published.
+      if (isSealed && context.routesServices() === undefined) return { requeueAfterMs: unknownRoutesMs };
+      if (isSealed) sealedFor = await publishSealed(key, facts, plan);
+      else {
+        const waitMs = await publishOpen(key, facts, plan);
+        if (waitMs > 0) return { requeueAfterMs: waitMs };
+      }
     } catch (error) {
       // Our copy was behind: the next attempt plans from a fresh one.
       if (isConflict(error) || (isNotFound(error) && hasRecords(key, facts.self))) throw error;
@@ -122,11 +140,10 @@ export function createExportController({ context, publications, turns }: ExportC
       if (isQuotaUncounted(error)) return { requeueAfterMs: quotaCountedMs };
       throw error;
     }
-    const { notes, exportTo } = readExportRequest(facts.serviceExport);
     const { notes: leftOut } = shardAddresses(facts.service, context.ownAddresses().rules);
     const all = [...context.ownAddresses().notes, ...notes, ...plan.notes, ...leftOut];
     const { readyCount, refused } = plan;
-    publications.set(key, { kind: 'published', notes: all, exportTo, readyCount, refused });
+    publications.set(key, { kind: 'published', notes: all, exportTo, sealedFor, readyCount, refused });
     return undefined;
   }
 
@@ -134,7 +151,34 @@ export function createExportController({ context, publications, turns }: ExportC
     return traceExport(context, parseServiceKey(key), serviceExport);
   }
 
-  async function publishSlices(key: string, { endpoints }: Member, slices: readonly PublishedSlice[]): Promise<void> {
+  /** Returns how long it is to wait; 0 if it is written. */
+  async function publishOpen(key: string, facts: ExportFacts, plan: SlicePlan): Promise<number> {
+    // Endpoints first: an import that appears has something behind it.
+    const trace = ownShard(key, facts.self) === undefined ? traceOf(key, facts) : undefined;
+    await publishSlices(key, facts.self, plan.slices);
+    const traceparent = trace?.endpointsWritten();
+    const waitMs = await publishShard(key, facts, { ...plan, traceparent });
+    if (waitMs > 0) return waitMs;
+    trace?.recordWritten();
+    await sealing?.withdraw(key, facts.self);
+    return 0;
+  }
+
+  async function publishSealed(key: string, facts: ExportFacts, plan: SlicePlan): Promise<SealedFor | undefined> {
+    const { exportTo } = readExportRequest(facts.serviceExport);
+    const place = { service: parseServiceKey(key), namespace: membership.namespace };
+    const slices = plan.slices.map((slice) => plainSlice(publishedRecord(slice, place)));
+    const records = [...slices, plainShard(shardFor(key, facts, plan))];
+    const sealedFor = await sealing?.publish({ key, self: facts.self, exportTo, records });
+    await withdrawOpen(key, facts.self);
+    return sealedFor;
+  }
+
+  async function publishSlices(
+    key: string,
+    { open: { endpoints } }: Member,
+    slices: readonly PublishedSlice[],
+  ): Promise<void> {
     const there = endpoints.byIndex(byService, key).filter(({ metadata }) => !endpoints.isLost(metadata.name));
     const present = new Map(there.map((slice) => [slice.metadata.name, slice]));
     const names = new Set(slices.map(({ name }) => boundedName(name)));
@@ -158,7 +202,13 @@ export function createExportController({ context, publications, turns }: ExportC
     if (waitMs > 0) return waitMs;
     // Until it is known whether cluster IPs are routed here, none is published.
     if (context.routesServices() === undefined) return unknownRoutesMs;
-    const wanted = planShard({
+    const wanted = shardFor(key, facts, plan);
+    await apply<ServiceShard>({ client: broker, type: serviceShardType, present, change: replaceWith(wanted) });
+    return 0;
+  }
+
+  function shardFor(key: string, facts: ExportFacts, plan: SlicePlan): ServiceShard {
+    return planShard({
       service: facts.service,
       serviceExport: facts.serviceExport,
       readyCount: plan.readyCount,
@@ -169,8 +219,6 @@ export function createExportController({ context, publications, turns }: ExportC
       localIps: localIpsOf(key, facts.service, plan),
       traceparent: plan.traceparent,
     });
-    await apply<ServiceShard>({ client: broker, type: serviceShardType, present, change: replaceWith(wanted) });
-    return 0;
   }
 
   /** Undefined where cluster IPs are routed: by a Kubernetes, or by whoever has the set publish them. */
@@ -187,27 +235,37 @@ export function createExportController({ context, publications, turns }: ExportC
     });
   }
 
-  // The shard first: without it the slices are not read.
   async function withdraw(key: string, self: Member): Promise<void> {
+    await withdrawOpen(key, self);
+    await sealing?.withdraw(key, self);
+  }
+
+  // The shard first: without it the slices are not read.
+  async function withdrawOpen(key: string, self: Member): Promise<void> {
     await turns.forget(key);
     const shard = ownShard(key, self);
     if (shard !== undefined) await deleteIfPresent(broker, serviceShardType, shard.metadata);
-    for (const slice of self.endpoints.byIndex(byService, key))
+    for (const slice of self.open.endpoints.byIndex(byService, key))
       await deleteIfPresent(broker, endpointShardType, slice.metadata);
   }
 
   function hasRecords(key: string, self: Member): boolean {
-    return self.endpoints.byIndex(byService, key).length > 0 || ownShard(key, self) !== undefined;
+    return self.endpoints.byIndex(byService, key).length > 0 || self.shards.get(shardName(key)) !== undefined;
   }
 
   function ownShard(key: string, self: Member): ServiceShard | undefined {
-    const name = recordName(parseServiceKey(key));
-    return self.shards.isLost(name) ? undefined : self.shards.get(name);
+    const name = shardName(key);
+    return self.open.shards.isLost(name) ? undefined : self.open.shards.get(name);
   }
 
   return { reconcile };
 }
 
+function shardName(key: string): string {
+  return recordName(parseServiceKey(key));
+}
+
+const sealingRetryMs = 1000;
 const quotaCountedMs = 2000;
 const unknownRoutesMs = 200;
 

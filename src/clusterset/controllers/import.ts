@@ -17,7 +17,7 @@ import type { AgentContext } from '../copies/context.ts';
 import { slicesByImport } from '../copies/home-copies.ts';
 import type { CountedRecord } from '../copies/standings.ts';
 import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
-import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { type ServiceImport, sealedFromAnnotation, serviceImportType } from '../kinds/service-import.ts';
 import { derivedServiceAnnotation, derivedServiceName } from '../rules/derived-service.ts';
 import type { Merge } from '../rules/merge/merged.ts';
 import { formatServiceKey, parseServiceKey, type ServiceKey } from '../rules/names.ts';
@@ -143,9 +143,16 @@ export function createImportController(context: AgentContext, allocator: Allocat
     const times = records.map((record) => propagation.sinceMs(service, record)).filter((ms) => ms !== undefined);
     const madeMs = readImportableSinceMs(present?.metadata.annotations);
     return {
+      ...sealedFrom(records),
       ...importableSinceAnnotations(madeMs ?? (times.length === 0 ? undefined : Math.max(...times))),
       ...routes.annotationsOf(facts),
     };
+  }
+
+  function sealedFrom(records: readonly CountedRecord[]): Record<string, string> {
+    const { sealed } = context.members;
+    const from = records.filter(({ record }) => sealed?.originOf(record) !== undefined);
+    return from.length === 0 ? {} : { [sealedFromAnnotation]: from.map(({ cluster }) => cluster).join(',') };
   }
 
   function hold(source: ClusterSetIpPolicy, facts: Facts): Promise<HeldAddresses> {

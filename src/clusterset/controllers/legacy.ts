@@ -7,6 +7,7 @@ import { apply, replaceWith } from '../../kube/client/apply.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { legacyImports } from '../copies/home-copies.ts';
 import { type LegacyRecords, legacyByService } from '../copies/legacy-records.ts';
+import { isSealed } from '../kinds/service-export.ts';
 import { serviceImportType } from '../kinds/service-import.ts';
 import { isUpgraded, shardOf } from '../members/follower.ts';
 import { judgeService } from '../rules/export-conditions.ts';
@@ -29,8 +30,13 @@ export function createLegacyController(context: AgentContext, legacy: LegacyReco
     const { namespace, imports } = legacy;
     if (namespace === undefined || imports === undefined || !legacy.hasSynced || !members.hasSynced) return undefined;
     const service = copies.services.get(key);
+    const serviceExport = copies.exports.get(key);
+    // The older form cannot be sealed.
     const isExported =
-      copies.exports.get(key) !== undefined && service !== undefined && judgeService(service, key).kind === 'valid';
+      serviceExport !== undefined &&
+      !isSealed(serviceExport) &&
+      service !== undefined &&
+      judgeService(service, key).kind === 'valid';
     const own = imports
       .byIndex(legacyByService, key)
       .find((object) => legacyOrigin(object)?.cluster === membership.clusterId);

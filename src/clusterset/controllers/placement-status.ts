@@ -10,7 +10,7 @@ import { isNotFound } from '../../kube/objects/api-error.ts';
 import { formatTime, withConditions } from '../../kube/objects/conditions.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { type FederatedService, federatedServiceType } from '../kinds/federated-service.ts';
-import { type Member, shardOf } from '../members/follower.ts';
+import type { Member } from '../members/follower.ts';
 import { exportRefusal, mayExport } from '../rules/may-export.ts';
 import { parseServiceKey, recordName } from '../rules/names.ts';
 import {
@@ -59,7 +59,8 @@ export function createPlacementStatusController(context: AgentContext, federated
     return {
       cluster: member.id,
       isAlive: context.verdict(member.id) === 'alive',
-      hasShard: shardOf(member, service) !== undefined,
+      // Everybody reads this status.
+      hasShard: member.open.shards.get(recordName(service)) !== undefined,
       problem: reported ?? refused,
     };
   }

@@ -34,7 +34,7 @@ export function createScribeController(context: AgentContext, views: Informer<Se
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     const { service, name } = subjectOf(key);
     const present = views.get(`${membership.clusterset}/${name}`);
-    const records = service === undefined ? [] : countedRecords(context, service, { withLegacy: false });
+    const records = service === undefined ? [] : openRecords(service);
     const rank = scribes(records).indexOf(membership.clusterId);
     if (rank < 0 || rank > deputies) {
       wrongSince.delete(key);
@@ -53,6 +53,13 @@ export function createScribeController(context: AgentContext, views: Informer<Se
     putBacks.wrote(key, wanted);
     wrongSince.delete(key);
     return undefined;
+  }
+
+  /** Everybody reads the view: what was sealed for this cluster is not in it. */
+  function openRecords(service: ServiceKey): CountedRecord[] {
+    const { sealed } = context.members;
+    const records = countedRecords(context, service, { withLegacy: false });
+    return records.filter(({ record }) => sealed?.originOf(record) === undefined);
   }
 
   /** How long it is left to those before us: they may be gone, or be the ones who spoil it. */

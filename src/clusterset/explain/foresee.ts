@@ -6,7 +6,7 @@ import type { WantedCondition } from '../../kube/objects/conditions.ts';
 import { type EndpointSlice, serviceNameLabel, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import type { ClusterSpec } from '../kinds/cluster.ts';
-import type { ServiceExport } from '../kinds/service-export.ts';
+import { isSealed, type ServiceExport } from '../kinds/service-export.ts';
 import type { ServiceImport } from '../kinds/service-import.ts';
 import { isExportedTo, type ServiceShard } from '../kinds/service-shard.ts';
 import { type ClusterAddresses, readAddressRules, readOwnAddresses } from '../rules/address-translation.ts';
@@ -134,6 +134,8 @@ function publishedBy(facts: ClusterFacts, policy: SetPolicy): Map<string, Publis
   const dns = { cluster: facts.id, zone: policy.zone };
   const behind = Map.groupBy(facts.slices, serviceBehind);
   for (const [key, serviceExport] of facts.exports) {
+    // What is sealed changes nothing for those who do not see it.
+    if (isSealed(serviceExport)) continue;
     const service = facts.services.get(key);
     if (service === undefined || judgeService(service, key).kind === 'invalid') continue;
     if (unexportable(service, key) !== undefined || !mayExport(facts, parseServiceKey(key))) continue;

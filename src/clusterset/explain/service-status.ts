@@ -3,7 +3,7 @@
 import { isSameJson } from '../../base/json.ts';
 import type { IpFamily } from '../../base/net/ip.ts';
 import { keyOf } from '../../kube/objects/object.ts';
-import type { ServiceImport } from '../kinds/service-import.ts';
+import { type ServiceImport, sealedFromAnnotation } from '../kinds/service-import.ts';
 import type { ServiceImportPolicy } from '../kinds/service-import-policy.ts';
 import { parseServiceKey } from '../rules/names.ts';
 import { usableFamilies } from '../rules/networks/own-families.ts';
@@ -28,6 +28,7 @@ export interface ServiceStatus {
     | 'not for this cluster'
     | 'refused by policy'
     | 'as last known'
+    | 'partly sealed'
     | 'seen at the broker';
 }
 
@@ -77,6 +78,7 @@ export function serviceStatus(request: ServiceRequest): ServiceStatus {
       return 'refused by policy';
     if (present === undefined && !names.has(namespace)) return 'no namespace';
     if (isUnread(present)) return 'as last known';
+    if (isFromSealed(present)) return 'partly sealed';
     if (wanted === undefined) return present === undefined ? 'not for this cluster' : 'behind';
     if (present === undefined) return 'behind';
     const { ips: _ips, ...spec } = present.spec;
@@ -86,6 +88,11 @@ export function serviceStatus(request: ServiceRequest): ServiceStatus {
     const isSame = isSameJson(spec, { ...wanted, ipFamilies }) && isSameJson(clusters, merged?.clusters);
     return isSame ? 'in step' : 'behind';
   }
+}
+
+/** Others at the broker do not see what it is made of, nor does who reads the broker for this. */
+export function isFromSealed(object: ServiceImport | undefined): boolean {
+  return object?.metadata.annotations?.[sealedFromAnnotation] !== undefined;
 }
 
 /** By names alone: labels of a service that is not imported are not read here. */

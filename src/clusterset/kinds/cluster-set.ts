@@ -29,6 +29,8 @@ export interface ClusterSetSpec {
   choice?: ChoiceSpec;
   /** Whether calls between clusters are limited to what is exported to them; a member's home may be stricter. */
   access?: AccessMode;
+  /** Whether members may export services that only those they are for can read at the broker. */
+  sealing?: ClusterSetSealing | null;
   lease?: ClusterSetLease;
   addressRanges?: AddressRanges;
   /** How long a released address is kept for the one who had it. */
@@ -49,6 +51,14 @@ export type ClusterSetIpPolicy = 'allocate' | 'derived' | 'none';
 
 /** Spread: all ready endpoints alike. NearestFirst: the nearest that are ready. */
 export type LocalityPreference = 'Spread' | 'NearestFirst';
+
+interface ClusterSetSealing {
+  exports?: SealingPolicy;
+  /** After this time a key is replaced. */
+  rotateHours?: number;
+}
+
+type SealingPolicy = 'Refused' | 'Allowed';
 
 interface ClusterSetLease {
   renewSeconds?: number;
@@ -88,6 +98,7 @@ export const clusterSetDefaults = {
   staleness: 'Withdraw',
   locality: 'Spread',
   access: 'Open',
+  sealing: { exports: 'Refused', rotateHours: 24 },
   lease: { renewSeconds: 5, durationSeconds: 30, holdDownSeconds: 60, holdDownMaxSeconds: 600 },
   addressRanges: {
     clusterSet: ['243.0.0.0/12', 'fd70:6f72:74f3::/64'],

@@ -21,6 +21,8 @@ export interface Cluster extends KubernetesObject {
     gateways?: { address: string; port: number }[] | null;
     /** PEM, one certificate each: the roots of the member's own trust domain, as it reports them. */
     trustRoots?: string[] | null;
+    /** Base64: the public key that exports are sealed for, as the member reports it. */
+    sealingKey?: string | null;
     /** Version of its API server, as the member reports it. */
     kubernetesVersion?: string;
     /** Its ClusterProperties, as the member reports them: values by name. */
@@ -53,6 +55,8 @@ export interface ClusterSpec {
   translations?: TranslationSpec[];
   /** Where its resolver takes stub zones; the bundle is base64 of PEM. */
   resolver?: { endpoint: string; caBundle?: string };
+  /** Fingerprint of the key that the admin confirmed: only with it are exports sealed for this cluster and by it. */
+  sealingKey?: string;
   /** For its ClusterProfile; its id if absent. */
   displayName?: string;
   /** Ways to its API server, for its ClusterProfile. */

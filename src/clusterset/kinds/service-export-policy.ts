@@ -27,5 +27,6 @@ export interface ServiceExportPolicySpec {
   exportedLabels?: Record<string, string>;
   exportedAnnotations?: Record<string, string>;
   exportTo?: string[];
+  seal?: boolean;
   onStale?: StalenessPolicy;
 }

@@ -16,12 +16,25 @@ export const drainAnnotation = 'portolan.dev/drain';
 /** Limits which clusters import a service: ids, separated by commas. */
 export const exportToAnnotation = 'portolan.dev/export-to';
 
+/** `true` seals the export: at the broker only the clusters that it is for can read it. */
+export const sealAnnotation = 'portolan.dev/seal';
+
 export interface ServiceExport extends KubernetesObject {
   spec?: {
     exportedLabels?: Record<string, string>;
     exportedAnnotations?: Record<string, string>;
   };
-  status?: { conditions?: Condition[] };
+  status?: {
+    conditions?: Condition[];
+    /** Who may see it besides this cluster; absent if all may. */
+    clusters?: { cluster: string }[];
+  };
+}
+
+/** What cannot be read as a no is a yes: an export is never wider than what was asked. */
+export function isSealed({ metadata }: Pick<ServiceExport, 'metadata'>): boolean {
+  const text = metadata.annotations?.[sealAnnotation];
+  return text !== undefined && text !== 'false';
 }
 
 /** An annotation without names does not limit the export. Undefined without the annotation. */

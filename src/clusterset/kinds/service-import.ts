@@ -12,6 +12,9 @@ export const serviceImportType: ResourceType = {
   isNamespaced: true,
 };
 
+/** On imports that are made of sealed exports: what is seen at the broker does not tell what they should be. */
+export const sealedFromAnnotation = 'portolan.dev/sealed-from';
+
 export interface ServiceImport extends KubernetesObject {
   spec: ServiceImportSpec;
   status?: ServiceImportStatus;

@@ -1,6 +1,7 @@
 // Follows the members of a clusterset at its broker: the Cluster objects, and the records of all members, with one informer
 // for each kind. Agents and authorities share it. While the broker is unreachable all copies stay as they are.
 
+import type { Hpke, KeyPair } from '../../base/keys/hpke.ts';
 import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
@@ -14,6 +15,8 @@ import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
 import { memberLeaseName } from '../rules/broker-layout.ts';
 import { formatServiceKey, parseRecordName, recordName, type ServiceKey } from '../rules/names.ts';
 import { publishedServiceKey } from '../rules/shard-record.ts';
+import { layered } from './opened-part.ts';
+import { SealedCopy } from './sealed-copy.ts';
 import { type RecordPart, SharedCopy } from './shared-copy.ts';
 
 export interface FollowerOptions {
@@ -24,13 +27,27 @@ export interface FollowerOptions {
   readonly clusterset: string;
   /** Whether endpoints are followed too. */
   readonly hasEndpoints: boolean;
+  /** Without it sealed records are not read. */
+  readonly sealing?: FollowerSealing | undefined;
+}
+
+export interface FollowerSealing {
+  readonly hpke: Hpke;
+  readonly clusterId: string;
+  /** This cluster's keys; undefined while there are none. */
+  readonly identity: () => KeyPair | undefined;
+  /** Of a member; undefined while none is trusted. */
+  readonly publicKeyOf: (cluster: Cluster) => Uint8Array | undefined;
 }
 
 export interface Member {
   readonly id: string;
   readonly cluster: Cluster;
+  /** Those that lie open at the broker, and those that were sealed for this cluster. */
   readonly shards: RecordPart<ServiceShard>;
   readonly endpoints: RecordPart<EndpointSlice>;
+  /** Those that lie open at the broker alone. */
+  readonly open: { readonly shards: RecordPart<ServiceShard>; readonly endpoints: RecordPart<EndpointSlice> };
   /** Its heartbeat; undefined also while heartbeats are not watched here. */
   readonly heartbeat: () => Heartbeat | undefined;
 }
@@ -59,6 +76,8 @@ export const byNamespace = 'namespace';
 
 export class MemberFollower {
   readonly clusters: Informer<Cluster>;
+  /** Undefined for who does not read sealed records. Opened from outside, where the set has any. */
+  readonly sealed: SealedCopy | undefined;
   readonly #handlers = new Set<MemberHandlers>();
   readonly #shards: SharedCopy<ServiceShard>;
   readonly #endpoints: SharedCopy<EndpointSlice>;
@@ -83,6 +102,7 @@ export class MemberFollower {
       [byService]: (slice) => keysOf(publishedServiceKey(slice)),
     });
     this.#heartbeats = copyOf<Heartbeat>(heartbeatType, {});
+    this.sealed = options.sealing && this.#sealedCopy(options, options.sealing);
     this.clusters.on((_key, next, previous) => this.#clusterChanged(next, previous));
     this.#shards.on((_key, next, previous) => {
       for (const member of this.#ownersOf((next ?? previous)!)) this.#tellShard(member, next, previous);
@@ -95,8 +115,8 @@ export class MemberFollower {
       if (record.metadata.name !== memberLeaseName) return;
       for (const { id } of this.#ownersOf(record)) this.#tellHeartbeat(id, next, previous);
     });
-    for (const copy of [this.#shards, this.#endpoints])
-      copy.onReturn(() => {
+    for (const copy of [this.#shards, this.#endpoints, this.sealed])
+      copy?.onReturn(() => {
         for (const { returned } of this.#handlers) returned?.();
       });
   }
@@ -117,12 +137,12 @@ export class MemberFollower {
 
   stop(): void {
     this.clusters.stop();
-    for (const copy of [this.#shards, this.#endpoints, this.#heartbeats]) copy.close();
+    for (const copy of [this.#shards, this.#endpoints, this.#heartbeats, this.sealed]) copy?.close();
   }
 
   /** For a broker that may have been restored from an older copy. */
   relist(): void {
-    for (const copy of [this.clusters, this.#shards, this.#endpoints, this.#heartbeats]) copy.relist();
+    for (const copy of [this.clusters, this.#shards, this.#endpoints, this.#heartbeats, this.sealed]) copy?.relist();
   }
 
   get(id: string): Member | undefined {
@@ -143,8 +163,9 @@ export class MemberFollower {
 
   /** Members that export the service, in the order of their ids. Costs their number, not that of all members. */
   exportersOf(service: ServiceKey): readonly Member[] {
-    const owners = this.#shards.named(recordName(service)).flatMap((shard) => this.#ownersOf(shard));
-    return owners.sort(byId);
+    const name = recordName(service);
+    const records = [...this.#shards.named(name), ...(this.sealed?.named(name) ?? [])];
+    return [...new Set(records.flatMap((shard) => this.#ownersOf(shard)))].sort(byId);
   }
 
   /** All first lists are complete: a missing record does not exist. */
@@ -176,6 +197,26 @@ export class MemberFollower {
     return this.#heartbeats.whenSynced();
   }
 
+  #sealedCopy({ broker: client, world, log, clusterset }: FollowerOptions, sealing: FollowerSealing): SealedCopy {
+    return new SealedCopy({
+      ...{ client, world, log, clusterset, hpke: sealing.hpke, clusterId: sealing.clusterId },
+      identity: sealing.identity,
+      exporterIn: (namespace) => {
+        const member = this.inNamespace(namespace);
+        if (member === undefined) return undefined;
+        const isSelf = member.id === sealing.clusterId;
+        const publicKey = isSelf ? sealing.identity()?.publicKey : sealing.publicKeyOf(member.cluster);
+        return { id: member.id, publicKey };
+      },
+      onShard: (next, previous) => {
+        for (const member of this.#ownersOf((next ?? previous)!)) this.#tellShard(member, next, previous);
+      },
+      onEndpoints: (next, previous) => {
+        for (const member of this.#ownersOf((next ?? previous)!)) this.#tellEndpoints(member, next, previous);
+      },
+    });
+  }
+
   #records(): readonly Pick<SharedCopy<KubernetesObject>, 'open' | 'hasSynced' | 'whenSynced'>[] {
     return this.#hasEndpoints ? [this.#shards, this.#endpoints] : [this.#shards];
   }
@@ -199,15 +240,17 @@ export class MemberFollower {
   /** Its records may be here already. */
   #add(id: string, cluster: Cluster): void {
     const { namespace } = cluster.spec;
-    const shards = this.#shards.part(namespace);
-    const endpoints = this.#endpoints.part(namespace);
+    const open = { shards: this.#shards.part(namespace), endpoints: this.#endpoints.part(namespace) };
+    const shards = layered(open.shards, () => this.sealed?.shards(namespace));
+    const endpoints = layered(open.endpoints, () => this.sealed?.endpoints(namespace));
     const heartbeats = this.#heartbeats.part(namespace);
     const heartbeat = () => heartbeats.get(memberLeaseName);
-    const member: Member = { id, cluster, shards, endpoints, heartbeat };
+    const member: Member = { id, cluster, shards, endpoints, open, heartbeat };
     this.#set(member);
     this.#idsByNamespace.set(namespace, [...(this.#idsByNamespace.get(namespace) ?? []), id]);
     for (const shard of shards.values()) this.#tellShard(member, shard, undefined);
     for (const slice of endpoints.values()) this.#tellEndpoints(member, slice, undefined);
+    this.sealed?.reconsider(namespace);
     const beat = heartbeat();
     if (beat !== undefined) this.#tellHeartbeat(id, beat, undefined);
   }
@@ -232,6 +275,7 @@ export class MemberFollower {
     else this.#idsByNamespace.set(namespace, others);
     this.#sorted = undefined;
     for (const { removed } of this.#handlers) removed?.(member);
+    this.sealed?.drop(namespace);
   }
 
   #set(member: Member): void {

@@ -74,7 +74,7 @@ export function brokerObjects({ clusterset, spec }: BrokerRequest): Manifest[] {
 const layout = 'AllNamespaces';
 
 /** The kinds of members' records. All are our own: a right to read them in all namespaces shows nothing else there. */
-const recordKinds = ['serviceshards', 'endpointshards', 'heartbeats', 'livenessreports'];
+const recordKinds = ['serviceshards', 'endpointshards', 'sealedrecords', 'heartbeats', 'livenessreports'];
 
 /** Members read the records of all of them with one watch for each kind. A broker serves one set alone. */
 function recordReaderObjects(clusterset: string): Manifest[] {
@@ -187,6 +187,8 @@ export function memberQuotaObject({ clusterset, id, quota }: MemberRequest): Man
   const hard = {
     'count/serviceshards.portolan.dev': String(services),
     'count/endpointshards.portolan.dev': String(endpointSlices),
+    // One for each of these, and the keys of audiences.
+    'count/sealedrecords.portolan.dev': String(services + endpointSlices),
     'count/heartbeats.portolan.dev': String(ownObjectsMax),
     'count/livenessreports.portolan.dev': String(ownObjectsMax),
     'count/configmaps': String(ownObjectsMax),
@@ -204,7 +206,11 @@ const readerRules: readonly PolicyRule[] = [
 
 function memberRules(namespace: string): PolicyRule[] {
   return [
-    { apiGroups: [own], resources: ['serviceshards', 'endpointshards', 'livenessreports'], verbs: [...writeVerbs] },
+    {
+      apiGroups: [own],
+      resources: ['serviceshards', 'endpointshards', 'sealedrecords', 'livenessreports'],
+      verbs: [...writeVerbs],
+    },
     { apiGroups: [own], resources: ['heartbeats'], verbs: ['create', 'update'] },
     // For agents of the release before, which look once whether they have left slices of the release before that.
     { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },

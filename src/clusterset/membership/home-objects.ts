@@ -4,7 +4,7 @@
 import { ticketRule } from '../../kube/objects/admin-ticket.ts';
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
-import { externalNamespace, systemNamespace } from '../../kube/objects/ours.ts';
+import { externalNamespace, sealingNamespace, systemNamespace } from '../../kube/objects/ours.ts';
 import {
   clusterRoleBindingType,
   clusterRoleType,
@@ -21,7 +21,7 @@ import { clusterIdProperty, clusterSetProperty } from '../kinds/cluster-property
 import { homeAccessName } from '../rules/access/home-access.ts';
 import { clusterSetDnsName } from '../rules/clusterset-dns.ts';
 import { gatewayName } from '../rules/networks/gateway-report.ts';
-import { membershipSecretName, verdictsName } from './membership.ts';
+import { membershipSecretName, sealingSecretName, verdictsName } from './membership.ts';
 
 export const agentAccountName = 'portolan-agent';
 const own = 'portolan.dev';
@@ -32,10 +32,12 @@ export function homeObjects(): Manifest[] {
   return [
     manifest(namespaceType, { name: systemNamespace }, {}),
     manifest(namespaceType, { name: externalNamespace }, {}),
+    manifest(namespaceType, { name: sealingNamespace }, {}),
     manifest(serviceAccountType, place, {}),
     ...grantedEverywhere('portolan:agent', clusterRules),
     ...grantedIn(systemNamespace, systemRules),
     ...grantedIn(externalNamespace, externalRules),
+    ...grantedIn(sealingNamespace, sealingRules),
   ];
 }
 
@@ -140,6 +142,12 @@ const systemRules: PolicyRule[] = [
     resourceNames: [membershipSecretName],
     verbs: [...readVerbs, 'patch'],
   },
+];
+
+// Its keys for sealed exports, which it makes.
+const sealingRules: PolicyRule[] = [
+  { apiGroups: [''], resources: ['secrets'], verbs: ['create'] },
+  { apiGroups: [''], resources: ['secrets'], resourceNames: [sealingSecretName], verbs: ['get', 'patch'] },
 ];
 
 const externalRules: PolicyRule[] = [{ apiGroups: [''], resources: ['secrets'], verbs: all }];

@@ -16,6 +16,9 @@ export const membershipSecretName = 'portolan-broker';
 /** On the Secret, while the cluster is leaving: agents stop when they see it. */
 export const leavingAnnotation = 'portolan.dev/leaving';
 
+/** In a namespace of its own: the keys with which this cluster seals and opens exports, and those it knows of others. */
+export const sealingSecretName = 'portolan-sealing';
+
 /** Where agents keep what they last judged of other members' leases, in the system namespace. */
 export const verdictsName = 'portolan-lease-verdicts';
 /** In it, beside the ids of clusters: since when the broker does not answer, RFC 3339. */

@@ -32,6 +32,8 @@ export type Publication =
       readonly notes: readonly string[];
       /** Ids of the clusters that may import it, as the record at the broker has them; undefined is all. */
       readonly exportTo?: readonly string[] | undefined;
+      /** Clusters that it is sealed for, and why those that are named are not among them; undefined if it is not sealed. */
+      readonly sealedFor?: { readonly readers: readonly string[]; readonly without: readonly string[] } | undefined;
       /** Endpoints that accept connections. */
       readonly readyCount: number;
       /** Addresses of endpoints that were refused, and why. */
@@ -78,20 +80,24 @@ export const exportedReasons: ReadonlySet<string> = new Set(['Exported', 'Endpoi
  * How the message of Ready begins. A limit is an annotation, which has no generation: by this text a reader sees whether
  * the condition is about the present limit.
  */
-function exportedText(exportTo: readonly string[] | undefined): string {
-  if (exportTo === undefined) return 'exported to the clusterset';
-  if (exportTo.length === 0) return 'exported to no other cluster';
+function exportedText({ exportTo, isSealed }: ExportLimit): string {
+  const sealed = isSealed ? ', sealed' : '';
+  if (exportTo === undefined) return `exported to the clusterset${sealed}`;
+  if (exportTo.length === 0) return `exported to no other cluster${sealed}`;
   const shown = exportTo.slice(0, clustersShownMax).join(', ');
   const more = exportTo.length - clustersShownMax;
-  return `exported to ${shown}${more > 0 ? ` and ${more} more (${digestOf(exportTo.join())})` : ''} only`;
+  return `exported to ${shown}${more > 0 ? ` and ${more} more (${digestOf(exportTo.join())})` : ''} only${sealed}`;
+}
+
+export interface ExportLimit {
+  /** Ids of the clusters that may import it; undefined is all. */
+  readonly exportTo: readonly string[] | undefined;
+  readonly isSealed: boolean;
 }
 
 /** Whether a condition Ready is about the export with this limit. */
-export function isAboutLimit(
-  { message }: Pick<Condition, 'message'>,
-  exportTo: readonly string[] | undefined,
-): boolean {
-  const text = exportedText(exportTo);
+export function isAboutLimit({ message }: Pick<Condition, 'message'>, limit: ExportLimit): boolean {
+  const text = exportedText(limit);
   return message === text || message.startsWith(`${text};`) || message.startsWith(`${text}, but`);
 }
 
@@ -153,14 +159,22 @@ function readyCondition(facts: ExportFacts): WantedCondition {
     const message = `not part of the import while its type differs from ${merge.type} of cluster ${merge.decider.cluster}`;
     return notReady('Failed', message);
   }
-  const { readyCount, refused } = publication;
+  const { readyCount, refused, exportTo, sealedFor } = publication;
+  const limit = { exportTo, isSealed: sealedFor !== undefined };
   const nothing = readyCount === 0 ? ', but nothing can be reached here: no endpoint is ready and usable' : '';
   const message = clipText(
-    [`${exportedText(publication.exportTo)}${nothing}`, ...publication.notes, ...refused].join('; '),
+    [`${exportedText(limit)}${nothing}`, ...shownOf(sealedFor?.without ?? []), ...publication.notes, ...refused].join(
+      '; ',
+    ),
     messageLengthMax,
   );
   if (readyCount === 0) return notReady(refused.length > 0 ? 'EndpointsRefused' : 'NoReadyEndpoints', message);
   return { type: 'Ready', status: 'True', reason: refused.length > 0 ? 'EndpointsRefused' : 'Exported', message };
+}
+
+function shownOf(without: readonly string[]): string[] {
+  const more = without.length - clustersShownMax;
+  return [...without.slice(0, clustersShownMax), ...(more > 0 ? [`${more} more see nothing either`] : [])];
 }
 
 function conflictCondition({ validity, merge, cluster }: ExportFacts): WantedCondition {

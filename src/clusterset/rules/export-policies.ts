@@ -8,6 +8,7 @@ import {
   exportToAnnotation,
   onStaleAnnotation,
   type ServiceExport,
+  sealAnnotation,
   serviceExportType,
 } from '../kinds/service-export.ts';
 import type { ServiceExportPolicy } from '../kinds/service-export-policy.ts';
@@ -50,7 +51,7 @@ export function policyFor(
 }
 
 export function exportOfPolicy(key: string, { metadata, spec }: ServiceExportPolicy, clusterId: string): ServiceExport {
-  const { exportedLabels, exportedAnnotations, exportTo, onStale } = spec;
+  const { exportedLabels, exportedAnnotations, exportTo, onStale, seal } = spec;
   return {
     apiVersion: apiVersionOf(serviceExportType),
     kind: serviceExportType.kind,
@@ -60,6 +61,7 @@ export function exportOfPolicy(key: string, { metadata, spec }: ServiceExportPol
       annotations: {
         [madeAnnotation]: madeMark(parseServiceKey(key), clusterId),
         ...(exportTo === undefined ? {} : { [exportToAnnotation]: exportTo.join(',') }),
+        ...(seal === true ? { [sealAnnotation]: 'true' } : {}),
         ...(onStale === undefined ? {} : { [onStaleAnnotation]: onStale }),
       },
     },

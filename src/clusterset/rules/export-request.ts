@@ -7,6 +7,7 @@ import {
   drainAnnotation,
   exportToAnnotation,
   exportToOf,
+  isSealed,
   onStaleAnnotation,
   type ServiceExport,
   shareAnnotation,
@@ -20,6 +21,8 @@ export interface ExportRequest {
   readonly annotations: Readonly<Record<string, string>>;
   /** Ids of the clusters that may import it; undefined is all. */
   readonly exportTo: string[] | undefined;
+  /** Whether only those that it is for may read it at the broker. */
+  readonly isSealed: boolean;
   readonly onStale: StalenessPolicy | undefined;
   readonly isDraining: boolean;
   /** Percent of its share that the exporter wants; undefined is all. */
@@ -45,6 +48,7 @@ export function readExportRequest({ metadata, spec }: ServiceExport): ExportRequ
     labels: exported.labels,
     annotations: exported.annotations,
     exportTo: right?.slice(0, exportToMax),
+    isSealed: isSealed({ metadata }),
     onStale,
     isDraining: metadata.annotations?.[drainAnnotation] === 'true',
     share: parseShare(share),

@@ -2,7 +2,7 @@
 // which `*` stands for any text. Without a list all of them; an empty one is none. Services of the system, such as the cluster's DNS
 // and API, only where the list names them outright. Pure; exporters and readers go by it alike.
 
-import { externalNamespace, systemNamespace } from '../../kube/objects/ours.ts';
+import { externalNamespace, sealingNamespace, systemNamespace } from '../../kube/objects/ours.ts';
 import type { ClusterSpec } from '../kinds/cluster.ts';
 import { formatServiceKey, type ServiceKey } from './names.ts';
 
@@ -18,7 +18,7 @@ export function mayExport(spec: Pick<ClusterSpec, 'mayExport'> | undefined, serv
 
 /** Kubernetes keeps namespaces that begin so for itself. */
 const systemPrefix = 'kube-';
-const systemNamespaces: ReadonlySet<string> = new Set([systemNamespace, externalNamespace]);
+const systemNamespaces: ReadonlySet<string> = new Set([systemNamespace, externalNamespace, sealingNamespace]);
 const apiServer = 'default/kubernetes';
 
 /** Importing one puts the DNS or the API of another cluster in the place of the reader's own. */

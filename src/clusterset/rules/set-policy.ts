@@ -6,6 +6,7 @@ import {
   addressRangesOf,
   type ClusterSet,
   type ClusterSetIpPolicy,
+  type ClusterSetSpec,
   clusterSetDefaults,
   type LocalityPreference,
   type PortPolicy,
@@ -26,6 +27,7 @@ export interface SetPolicy {
   readonly staleness: StalenessPolicy;
   readonly locality: LocalityPreference;
   readonly access: AccessMode;
+  readonly sealing: { readonly isAllowed: boolean; readonly rotateSeconds: number };
   /** For imports that no policy of their cluster selects. */
   readonly choice: ChoiceSpec;
   readonly lease: LeaseTimes & { readonly renewMs: number };
@@ -58,6 +60,7 @@ export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
     locality: spec.locality,
     // One of a later release is the strictest that is known here.
     access: parseAccessMode(spec.access) ?? 'Exported',
+    sealing: readSealing(set?.spec?.sealing),
     choice: set?.spec?.choice ?? {},
     lease: {
       leaseMs,
@@ -76,6 +79,11 @@ export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
     legacyNamespace: set?.spec?.legacyNamespace,
     inventoryWriters: set?.spec?.inventory?.writers ?? [],
   };
+}
+
+function readSealing(spec: ClusterSetSpec['sealing']): SetPolicy['sealing'] {
+  const { exports, rotateHours } = { ...clusterSetDefaults.sealing, ...spec };
+  return { isAllowed: exports === 'Allowed', rotateSeconds: rotateHours * 3600 };
 }
 
 function parseRanges(texts: readonly string[]): IpRange[] {

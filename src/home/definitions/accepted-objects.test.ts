@@ -107,6 +107,14 @@ const valid: Record<string, string> = {
       exportTo: [west]
       endpointShards: 1
       onStale: NotReady`,
+  SealedRecord: `
+    metadata: { name: a-0f8b7c6d5e4f3a2b1c0d9e8f7a6b5c4d3e2f1a0b, namespace: prod-m-east }
+    spec:
+      audience: a-0f8b7c6d5e4f3a2b1c0d9e8f7a6b5c4d3e2f1a0b
+      epoch: 1795000000
+      counter: 1795000000123
+      data: c2VhbGVk
+      readers: [{ cluster: west, fingerprint: 'SHA256:aaaa', key: c2VhbGVk }]`,
   EndpointShard: `
     metadata: { name: checkout-a.shop.pods, namespace: prod-m-east }
     addressType: IPv4

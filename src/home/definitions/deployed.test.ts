@@ -34,6 +34,7 @@ describe('definitions of deploy/crds', () => {
         'ClusterProperty',
         'ClusterSet',
         'EndpointShard',
+        'SealedRecord',
         'FederatedService',
         'Federation',
       ],

@@ -6,6 +6,9 @@ export const systemNamespace = 'portolan-system';
 /** Where the Secrets lie that external services name: nothing else does, so that the right to read them gives no more. */
 export const externalNamespace = 'portolan-external';
 
+/** Where an agent keeps its keys for sealed exports. No account lies there: see below. */
+export const sealingNamespace = 'portolan-sealing';
+
 /**
  * Where peering and the discovery server keep Secrets. No account with rights lies there: whoever may create Secrets in a
  * namespace can get tokens of its accounts.

@@ -7,6 +7,7 @@
 import { type HttpAccess, parseServers } from '../../base/http.ts';
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
+import { createHpke } from '../../base/real/hpke.ts';
 import type { World } from '../../base/world.ts';
 import { createAgent } from '../../clusterset/agent/agent.ts';
 import { keepWithMembership, startAuthorityRenewal } from '../../clusterset/agent/authority-renewal.ts';
@@ -66,6 +67,7 @@ interface Term {
 
 export function startAgentRole(options: AgentRoleOptions): AgentRole {
   const { world, log, home } = options;
+  const hpke = createHpke(world.random);
   let term: Term | undefined;
   let turn = Promise.resolve();
   let isStopped = false;
@@ -126,6 +128,7 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
       const federations = followFederationZones({ world, log, broker, clusterset });
       const agent = createAgent({
         ...options,
+        hpke,
         broker,
         federationZones: federations,
         membership: { clusterset, clusterId, namespace },
