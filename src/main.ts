@@ -127,7 +127,7 @@ const loaders: readonly Loader[] = [
     load: async (deps) => (await import('./cli/register/register.ts')).addRegisterCommands(program, deps),
   },
   {
-    adds: ['broker', 'join', 'leave', 'export', 'unexport', 'drain', 'shift', 'status', 'explain', 'plan'],
+    adds: ['broker', 'join', 'leave', 'export', 'unexport', 'sealing', 'drain', 'shift', 'status', 'explain', 'plan'],
     load: async (deps) => (await import('./cli/clusterset/index.ts')).addClusterSetCommands(program, deps),
   },
   {

@@ -21,6 +21,7 @@ export const verbs = {
   export: 'export a Service of this cluster to the clusterset',
   unexport: 'stop exporting a Service of this cluster',
   federation: 'create federated DNS for a clusterset, and the credentials of its authority',
+  sealing: 'show, replace and trust the keys for sealed exports',
   drain: 'stop new connections to a cluster, or to a service in this cluster',
   shift: 'move the connections of a service from one cluster to another in steps, and back if more fail',
   status: 'show the clusters, leases, services, conflicts and lag of the clusterset',

@@ -98,6 +98,7 @@ export const brokerDefinitions: readonly string[] = [
   'clusters',
   'serviceshards',
   'endpointshards',
+  'sealedrecords',
   'heartbeats',
   'livenessreports',
   'serviceimports',

@@ -8,6 +8,7 @@ import { type Cluster, type ClusterSpec, clusterType } from '../../clusterset/ki
 import { endpointShardType } from '../../clusterset/kinds/endpoint-shard.ts';
 import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
 import { refusal } from '../../clusterset/rules/endpoint-address.ts';
+import { fingerprintOf, readPublicKey } from '../../clusterset/rules/sealing/trusted-keys.ts';
 import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
@@ -27,6 +28,7 @@ interface AcceptFlags extends HomeFlags, WaitFlags {
   readonly network?: string;
   readonly gatewayRange?: string[];
   readonly sourceRange?: string[];
+  readonly sealingKey?: string;
 }
 
 interface AcceptRequest {
@@ -36,6 +38,8 @@ interface AcceptRequest {
   readonly further: readonly string[];
   /** The ranges its packets come from, in place of those it has or reported. */
   readonly sourceRanges?: readonly string[];
+  /** Fingerprint of the key it may seal with, in place of the one that was confirmed. */
+  readonly sealingKey?: string | undefined;
   /** In place of what the member reported. */
   readonly network?: Pick<ClusterSpec, 'network' | 'gatewayRanges'>;
 }
@@ -60,11 +64,22 @@ export function addBrokerAcceptCommand(broker: Command, deps: ClusterSetDeps): v
       '--source-range <cidr...>',
       'addresses that its packets have in other clusters (default: those it reported, if it has none yet)',
     );
+  command.option(
+    '--sealing-key <fingerprint>',
+    'confirm this key for sealed exports (default: the one it reported, if none is confirmed yet)',
+  );
   addWaitOptions(addHomeOptions(command), 'the broker has it').action(async (id: string, flags: AcceptFlags) => {
     const ranges = flags.ranges === undefined ? 'if none' : flags.ranges ? 'replace' : 'leave';
     const further = parseRanges('--allowed-range', flags.allowedRange ?? []);
     const request: AcceptRequest = {
-      ...{ id, clusterset: flags.clusterset, ranges, further, network: networkSpec(flags) },
+      ...{
+        id,
+        clusterset: flags.clusterset,
+        ranges,
+        further,
+        network: networkSpec(flags),
+        sealingKey: flags.sealingKey,
+      },
       ...(flags.sourceRange === undefined ? {} : { sourceRanges: parseRanges('--source-range', flags.sourceRange) }),
     };
     await withHome(deps, flags, async ({ client }) => {
@@ -106,6 +121,7 @@ async function brokerAccept(client: Client, request: AcceptRequest): Promise<str
     ...(allowedRanges === undefined ? {} : { allowedRanges }),
     ...network,
     ...sourceRangesFor(member, request.sourceRanges),
+    ...sealingKeyFor(member, request.sealingKey),
   };
   const others = members.filter((one) => one !== member).map(({ cluster }) => cluster);
   refuseSourceOverlap(id, { spec, others });
@@ -113,7 +129,34 @@ async function brokerAccept(client: Client, request: AcceptRequest): Promise<str
   const { object, outcome } = await install<Cluster>(client, wanted);
   const { region: r = '-', zone: z = '-', allowedRanges: now = [] } = object.spec;
   const line = `cluster ${id}: region ${r}, zone ${z}, ranges ${now.join(', ') || 'any'} (${outcome})`;
-  return [line, ...(note === undefined ? [] : [note]), ...gatewayLines(object, members), ...sourceLines(object)];
+  return [
+    line,
+    ...(note === undefined ? [] : [note]),
+    ...gatewayLines(object, members),
+    ...sourceLines(object),
+    ...sealingLines(member, object),
+  ];
+}
+
+/** Another key than the confirmed one is confirmed by its fingerprint alone: it may be that of somebody else. */
+function sealingKeyFor({ id, cluster }: KnownMember, given: string | undefined): Pick<ClusterSpec, 'sealingKey'> {
+  const reported = readPublicKey(cluster.status?.sealingKey);
+  const fingerprint = reported && fingerprintOf(reported);
+  if (given !== undefined && given !== fingerprint)
+    throw refusedError(`cluster ${id} reports the key ${fingerprint ?? 'none'}, not ${given}: compare them again`);
+  if (given === undefined && cluster.spec.sealingKey !== undefined) return {};
+  return fingerprint === undefined ? {} : { sealingKey: fingerprint };
+}
+
+function sealingLines({ id, cluster }: KnownMember, { spec }: Cluster): string[] {
+  const reported = readPublicKey(cluster.status?.sealingKey);
+  if (reported === undefined) return [];
+  const fingerprint = fingerprintOf(reported);
+  if (spec.sealingKey === fingerprint)
+    return [`key ${fingerprint}: must be the one that portolan sealing show prints in ${id}`];
+  return [
+    `cluster ${id} reports another key than the confirmed one: ${fingerprint}; compare it with portolan sealing show in ${id}, then give --sealing-key`,
+  ];
 }
 
 /** The ranges to write, if any, and a word on those that are not written. */

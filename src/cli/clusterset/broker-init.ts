@@ -61,6 +61,7 @@ export interface ClusterSetFlags {
   readonly staleness?: string;
   readonly locality?: string;
   readonly access?: string;
+  readonly sealedExports?: string;
   readonly leaseRenew?: string;
   readonly leaseDuration?: string;
   readonly clustersetRange?: string[];
@@ -95,6 +96,7 @@ export function addBrokerInitCommand(broker: Command, deps: ClusterSetDeps): voi
     .option('--staleness <policy>', 'policy for clusters with an expired lease: Withdraw, NotReady or Keep')
     .option('--locality <policy>', 'which ready endpoints are used: Spread (all) or NearestFirst')
     .option('--access <mode>', 'which calls between clusters pass: Open (all), Audit (all, counted) or Exported')
+    .option('--sealed-exports <policy>', 'whether members may seal exports for those they are for: Allowed or Refused')
     .option('--lease-renew <seconds>', 'time between renewals of a lease')
     .option('--lease-duration <seconds>', 'time without a renewal until a lease expires')
     .option('--clusterset-range <cidr...>', 'ranges of clusterset IPs, one per family')
@@ -184,6 +186,7 @@ export function clusterSetSpec(given: ClusterSetFlags): ClusterSetSpec {
     staleness: flags.staleness,
     locality: flags.locality,
     access: flags.access,
+    sealing: flags.sealedExports === undefined ? undefined : { exports: flags.sealedExports },
     lease: isEmpty(lease) ? undefined : lease,
     addressRanges: isEmpty(addressRanges) ? undefined : addressRanges,
     dns: isEmpty(dns) ? undefined : dns,

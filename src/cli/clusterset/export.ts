@@ -7,7 +7,14 @@ import type { ClusterFacts } from '../../clusterset/explain/foresee.ts';
 import { conditionIn, foreseeChange, type ServiceForesight } from '../../clusterset/explain/foresight.ts';
 import { homeFacts, readSetState } from '../../clusterset/explain/set-state.ts';
 import { clusterType } from '../../clusterset/kinds/cluster.ts';
-import { exportToAnnotation, type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import {
+  exportToAnnotation,
+  isSealed,
+  type ServiceExport,
+  sealAnnotation,
+  serviceExportType,
+} from '../../clusterset/kinds/service-export.ts';
+import { sealingSecretName } from '../../clusterset/membership/membership.ts';
 import { exportedReasons, isAboutLimit, serviceNameProblem } from '../../clusterset/rules/export-conditions.ts';
 import { readExportRequest } from '../../clusterset/rules/export-request.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
@@ -16,6 +23,8 @@ import type { Client } from '../../kube/client/client.ts';
 import { isForbidden } from '../../kube/objects/api-error.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import { sealingNamespace } from '../../kube/objects/ours.ts';
+import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { CommandError, notFoundError, refusedError, usageError } from '../exit-codes.ts';
 import { verbs } from '../verbs.ts';
 import { addWaitOptions, parseTimeout, type WaitFlags, waitUntil } from '../wait.ts';
@@ -31,6 +40,7 @@ import { completeExport } from './plan-file.ts';
 
 interface ExportFlags extends HomeFlags, WaitFlags {
   readonly to?: string[];
+  readonly seal?: boolean;
   readonly allowSystem?: boolean;
   readonly dryRun?: boolean;
 }
@@ -44,6 +54,8 @@ export function addExportCommand(program: Command, deps: ClusterSetDeps): void {
       '--to <clusters...>',
       'only these clusters import it; all removes the limit (default: unchanged, initially all)',
     )
+    .option('--seal', 'at the broker only the clusters that import it can read it')
+    .option('--no-seal', 'at the broker all members can read it again')
     .option('--allow-system', 'also from kube-system and default')
     .option('--dry-run', 'say what it would do, and change nothing')
     .addHelpText(
@@ -53,6 +65,7 @@ Examples:
   portolan export shop/checkout --wait
   portolan export shop/checkout --to west,north
   portolan export shop/checkout --to all
+  portolan export shop/ledger --to west --seal --wait
   portolan export shop/checkout --dry-run`,
     );
   addWaitOptions(addHomeOptions(command), 'the clusterset has it').action(async (ref: string, flags: ExportFlags) => {
@@ -61,7 +74,7 @@ Examples:
       const service = parseServiceRef(ref, defaultNamespace);
       refuseSystem(service.namespace, flags.allowSystem === true);
       if (flags.dryRun && flags.wait) throw usageError('--wait: with --dry-run there is nothing to wait for');
-      const request = { home, ...service, to: parseTo(flags.to), isDryRun: flags.dryRun };
+      const request = { home, ...service, to: parseTo(flags.to), seal: flags.seal, isDryRun: flags.dryRun };
       for await (const line of exportService(deps, request)) deps.print(line);
       if (flags.wait) deps.print(await waitForExport(deps, { ...request, timeoutMs }));
     });
@@ -90,6 +103,8 @@ export interface ExportRequest {
   readonly name: string;
   /** Ids of clusters, or `all` to lift an earlier limit; what is limited already stays so when absent. */
   readonly to?: readonly string[] | 'all';
+  /** Unchanged if absent. */
+  readonly seal?: boolean | undefined;
   /** Everything is checked, and nothing is written. */
   readonly isDryRun?: boolean | undefined;
 }
@@ -103,6 +118,7 @@ export async function* exportService(deps: CliDeps, request: ExportRequest): Asy
   if ((await getOrUndefined<Namespace>(home, namespaceType, { name: namespace })) === undefined) {
     throw notFoundError(`export ${key}: there is no namespace ${namespace}`);
   }
+  if (request.seal === true) await refuseUnsealable(home, key);
   const present = await getOrUndefined<ServiceExport>(home, serviceExportType, { namespace, name });
   const limit = present?.metadata.annotations?.[exportToAnnotation];
   const wanted = exportObject(request);
@@ -120,6 +136,15 @@ export async function* exportService(deps: CliDeps, request: ExportRequest): Asy
   if (outcome !== 'unchanged') yield `${key} is exported${outcome === 'updated' ? ' anew' : ''}`;
   else if (only === undefined) yield `${key} is exported already`;
   else yield `${key} is exported already, only to ${only || 'nobody'}; --to all lifts that`;
+}
+
+/** An agent that knows nothing of seals would export it in the open. */
+async function refuseUnsealable(home: Client, key: string): Promise<void> {
+  const place = { namespace: sealingNamespace, name: sealingSecretName };
+  if ((await getOrUndefined<Secret>(home, secretType, place)) !== undefined) return;
+  throw refusedError(
+    `export ${key} --seal: this cluster has no keys for sealed exports; its agent makes them once the clusterset allows sealed exports (portolan broker init --sealed-exports Allowed)`,
+  );
 }
 
 /** The home itself says whether it would take the object. */
@@ -148,13 +173,16 @@ async function tryExport(
 
 /** In a merge patch null takes away. */
 function withoutLimit(wanted: ServiceExport): ServiceExport {
-  const annotations = { [exportToAnnotation]: null as unknown as string };
+  const annotations = { ...wanted.metadata.annotations, [exportToAnnotation]: null as unknown as string };
   return { ...wanted, metadata: { ...wanted.metadata, annotations } };
 }
 
-function exportObject({ namespace, name, to }: ExportRequest): ServiceExport {
-  const isLimited = to !== undefined && to !== 'all';
-  const annotations = isLimited ? { annotations: { [exportToAnnotation]: to.join(',') } } : {};
+function exportObject({ namespace, name, to, seal }: ExportRequest): ServiceExport {
+  const wanted = {
+    ...(to !== undefined && to !== 'all' ? { [exportToAnnotation]: to.join(',') } : {}),
+    ...(seal === undefined ? {} : { [sealAnnotation]: String(seal) }),
+  };
+  const annotations = Object.keys(wanted).length > 0 ? { annotations: wanted } : {};
   return {
     apiVersion: 'multicluster.x-k8s.io/v1beta1',
     kind: serviceExportType.kind,
@@ -182,6 +210,7 @@ async function* warnings(
       throw notFoundError(
         `export ${key}: the clusterset has no cluster ${unknown.join(', ')}; portolan status lists its clusters`,
       );
+    if (isSealed(next)) return yield 'note: what a sealed export changes for those it is for is not previewed';
     yield* changeWarnings(foresight);
     const ready = conditionIn(foresight.conditions, 'Ready');
     if (ready?.status === 'True') return;
@@ -249,7 +278,7 @@ export async function waitForExport(
       ready?.observedGeneration === undefined || ready.observedGeneration === present?.metadata.generation;
     if (ready === undefined || present === undefined || !isCurrent) return { waiting: `${agent} has not processed it` };
     if (ready.status === 'True' || exportedReasons.has(ready.reason)) {
-      if (!isAboutLimit(ready, readExportRequest(present).exportTo))
+      if (!isAboutLimit(ready, readExportRequest(present)))
         return { waiting: `${agent} has not published the change to the broker` };
       // No endpoint of it may be ready yet: that may take its time, and an export does not wait for it.
       return { done: `${key} is ${ready.status === 'True' ? `ready: ${ready.message}` : ready.message}` };

@@ -14,6 +14,7 @@ import { addExportCommand } from './export.ts';
 import { addJoinCommand } from './join.ts';
 import { addLeaveCommand } from './leave.ts';
 import { addPlanCommand } from './plan.ts';
+import { addSealingCommands } from './sealing.ts';
 import { addShiftCommand } from './shift.ts';
 import { addUnexportCommand } from './unexport.ts';
 
@@ -23,6 +24,7 @@ export function addClusterSetCommands(program: Command, deps: ClusterSetDeps): v
   addLeaveCommand(program, deps);
   addExportCommand(program, deps);
   addUnexportCommand(program, deps);
+  addSealingCommands(program, deps);
   addDrainCommand(program, deps);
   addShiftCommand(program, deps);
   addStatusCommand(program, deps);

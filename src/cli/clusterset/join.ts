@@ -3,6 +3,7 @@
 // membership is kept at home.
 
 import type { Command } from 'commander';
+import { createHpke } from '../../base/real/hpke.ts';
 import {
   areServicesPublished,
   type KnownMember,
@@ -20,13 +21,17 @@ import {
   clusterPropertyType,
   clusterSetProperty,
 } from '../../clusterset/kinds/cluster-property.ts';
+import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import { type JoinToken, parseJoinToken } from '../../clusterset/membership/join-token.ts';
 import { type MemberRecord, memberRecord, readMemberRecord } from '../../clusterset/membership/member-record.ts';
 import { clusterProperties, membershipSecret } from '../../clusterset/membership/membership.ts';
 import { resolverAuthorityName, resolverAuthoritySecret } from '../../clusterset/membership/resolver-authority.ts';
+import { readSealingSecret, sealingSecret } from '../../clusterset/membership/sealing-secret.ts';
 import { clusterIdProblem, joinSecretName, membersNamespace } from '../../clusterset/rules/broker-layout.ts';
 import { networkOf } from '../../clusterset/rules/networks/reach.ts';
 import { findOutside, findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
+import { fingerprintOf } from '../../clusterset/rules/sealing/trusted-keys.ts';
+import { readSetPolicy } from '../../clusterset/rules/set-policy.ts';
 import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import { requestToken } from '../../kube/client/account-token.ts';
 import { apply, install } from '../../kube/client/apply.ts';
@@ -38,8 +43,8 @@ import { formatTime } from '../../kube/objects/conditions.ts';
 import type { ConfigMap } from '../../kube/objects/config-map.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
-import { externalNamespace, systemNamespace } from '../../kube/objects/ours.ts';
-import { secretType } from '../../kube/objects/secret.ts';
+import { externalNamespace, sealingNamespace, systemNamespace } from '../../kube/objects/ours.ts';
+import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { installDefinitions, refuseForeignDefinitions } from '../definitions.ts';
 import { refusedError, usageError } from '../exit-codes.ts';
 import { joinTokenIn, readToken } from '../given-token.ts';
@@ -258,6 +263,7 @@ export async function join(deps: ClusterSetDeps, request: JoinRequest): Promise<
   const broker = brokerClient(deps.world, token);
   try {
     lines.push(...(await refuseAtBroker(broker, request)));
+    lines.push(...(await makeSealingKeys(deps, request, broker)));
     await enter(deps, request, broker);
   } catch (error) {
     throw isUnauthorized(error) ? tokenUsed(token, error) : error;
@@ -265,6 +271,21 @@ export async function join(deps: ClusterSetDeps, request: JoinRequest): Promise<
     broker.close();
   }
   return [...lines, `this cluster is ${token.clusterId} in clusterset ${token.clusterset}`];
+}
+
+/** Where the set allows sealed exports, so that the admin can confirm the key; else the agent makes them when it does. */
+async function makeSealingKeys(deps: ClusterSetDeps, { home, token }: JoinRequest, broker: Client): Promise<string[]> {
+  const { clusterset } = token;
+  const set = await getOrUndefined<ClusterSet>(broker, clusterSetType, { namespace: clusterset, name: clusterset });
+  if (!readSetPolicy(set).sealing.isAllowed) return [];
+  await install(home, manifest(namespaceType, { name: sealingNamespace }, {}));
+  const made = sealingSecret(await createHpke(deps.world.random).makeKeys());
+  const present = await getOrUndefined<Secret>(home, secretType, made.object.metadata);
+  const secret = present ?? (await home.create<Secret>(secretType, made.object));
+  const keys = readSealingSecret(secret)?.keys;
+  return keys === undefined
+    ? []
+    : [`key for sealed exports: ${fingerprintOf(keys.publicKey)}; compare it with what portolan broker accept prints`];
 }
 
 function tokenUsed({ expiresAt, clusterId }: JoinToken, cause: unknown): Error {
@@ -384,7 +405,8 @@ function ownRanges({ podRanges, serviceRanges }: JoinRequest['claims']): NamedRa
 /** Takes the id, exchanges the token and keeps what it got. */
 async function enter(deps: ClusterSetDeps, request: JoinRequest, broker: Client): Promise<void> {
   const { home, token, lifetimeMs } = request;
-  for (const name of [systemNamespace, externalNamespace]) await install(home, manifest(namespaceType, { name }, {}));
+  for (const name of [systemNamespace, externalNamespace, sealingNamespace])
+    await install(home, manifest(namespaceType, { name }, {}));
   const now = formatTime(deps.world.clock.wallMs());
   await takeId(broker, request, now);
   const account = { namespace: membersNamespace(token.clusterset), name: token.clusterId };

@@ -5,7 +5,7 @@ import { clusterStatus } from '../../clusterset/explain/cluster-status.ts';
 import { foresee } from '../../clusterset/explain/foresee.ts';
 import { olderMembers } from '../../clusterset/explain/older-members.ts';
 import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
-import { serviceStatus } from '../../clusterset/explain/service-status.ts';
+import { isFromSealed, serviceStatus } from '../../clusterset/explain/service-status.ts';
 import {
   brokerFacts,
   byKey,
@@ -15,15 +15,16 @@ import {
   readSetState,
 } from '../../clusterset/explain/set-state.ts';
 import type { StalenessPolicy } from '../../clusterset/kinds/cluster-set.ts';
-import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { isSealed, type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
-import { judgeService } from '../../clusterset/rules/export-conditions.ts';
+import { exportedReasons, judgeService } from '../../clusterset/rules/export-conditions.ts';
 import { whyNotTrusted } from '../../clusterset/rules/leases/lease-memory.ts';
 import { allFamilies, familiesOf } from '../../clusterset/rules/networks/own-families.ts';
 import { sourceOfImport } from '../../clusterset/rules/routing/import-as.ts';
 import type { SetPolicy } from '../../clusterset/rules/set-policy.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
@@ -67,7 +68,7 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
   );
   const known = new Set(foreseen.keys);
   const leftovers = [...imports]
-    .filter(([key, object]) => !known.has(key) && isOurs(object) && !isUnread(object))
+    .filter(([key, object]) => !known.has(key) && isOurs(object) && !isUnread(object) && !isFromSealed(object))
     .map(([key]) => key);
   return {
     clusterset: membership.clusterset,
@@ -81,7 +82,7 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
     behind: [...services.filter((one) => one.import === 'behind').map(({ service }) => service), ...leftovers],
     unpublished: await unpublishedOf(
       home,
-      exports.filter((one) => self?.shards.has(keyOf(one)) !== true),
+      exports.filter((one) => self?.shards.has(keyOf(one)) !== true && !isPublishedSealed(one)),
     ),
     notes: setNotes(state),
     parts: await readParts(home, clock),
@@ -97,6 +98,12 @@ async function unpublishedOf(home: Client, absent: readonly ServiceExport[]): Pr
   if (keys.length === 0) return [];
   const services = byKey(await listAll<Service>(home, serviceType));
   return keys.filter((key) => judgeService(services.get(key), key).kind === 'valid');
+}
+
+/** The broker shows nothing of it to readers, so its own condition counts. */
+function isPublishedSealed(serviceExport: ServiceExport): boolean {
+  const ready = conditionOf(serviceExport.status?.conditions, 'Ready');
+  return isSealed(serviceExport) && ready !== undefined && exportedReasons.has(ready.reason);
 }
 
 function staleCluster({ id, memory, shards }: MemberState, policy: SetPolicy): StaleCluster[] {
