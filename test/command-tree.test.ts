@@ -10,7 +10,7 @@ import { runPortolan } from './support/portolan.ts';
 /** Run until they are stopped. */
 const roles = ['demo', 'up', 'api', 'agent', 'dns', 'authority', 'peering', 'xds', 'proxy', 'dashboard'];
 /** Only hold other commands. */
-const groups = ['', 'peer', 'broker', 'test', 'federation', 'snapshot'];
+const groups = ['', 'peer', 'broker', 'sealing', 'test', 'federation', 'snapshot'];
 /** Print a table or a report. */
 const reports = [
   ...[
@@ -56,6 +56,9 @@ const others: Readonly<Record<string, string>> = {
   'xds bootstrap': 'prints the configuration of an Envoy',
   'xds drain': 'acts on one running Envoy, and is done when it ends',
   'xds renew': 'writes certificates to files, and runs on if asked to',
+  'sealing show': 'prints fingerprints, to compare by eye',
+  'sealing rotate': 'asks the agent, which makes new keys within two minutes',
+  'sealing trust': 'writes one fingerprint and is done when it ends',
   'snapshot save': 'writes one file and is done when it ends',
   'api migrate': 'copies the objects of a home that does not run',
   'snapshot restore': 'changes the folder of a home that does not run',
