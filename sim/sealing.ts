@@ -8,7 +8,7 @@ import { find } from './look.ts';
 export const sealingSet = { sealing: { exports: 'Allowed' } } as const;
 
 /** Of the key that a member reports; undefined while it reports none. */
-async function fingerprintAt(set: SimClusterSet, id: string): Promise<string | undefined> {
+export async function fingerprintAt(set: SimClusterSet, id: string): Promise<string | undefined> {
   const cluster = await find<Cluster>(set.broker.admin, clusterType, `${setName}/${id}`);
   const key = readPublicKey(cluster?.status?.sealingKey);
   return key && fingerprintOf(key);
