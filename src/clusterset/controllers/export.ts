@@ -168,7 +168,7 @@ export function createExportController(options: ExportControllerOptions): Export
     const { exportTo } = readExportRequest(facts.serviceExport);
     const place = { service: parseServiceKey(key), namespace: membership.namespace };
     const slices = plan.slices.map((slice) => plainSlice(publishedRecord(slice, place)));
-    const records = [...slices, plainShard(shardFor(key, facts, plan))];
+    const records = [...slices, plainShard(shardFor(key, facts, { ...plan, traceparent: undefined }))];
     const sealedFor = await sealing?.publish({ key, self: facts.self, exportTo, records });
     await withdrawOpen(key, facts.self);
     return sealedFor;
@@ -207,7 +207,7 @@ export function createExportController(options: ExportControllerOptions): Export
     return 0;
   }
 
-  function shardFor(key: string, facts: ExportFacts, plan: SlicePlan): ServiceShard {
+  function shardFor(key: string, facts: ExportFacts, plan: TracedPlan): ServiceShard {
     return planShard({
       service: facts.service,
       serviceExport: facts.serviceExport,
