@@ -1,10 +1,12 @@
 // `npm run screenshots`: the pictures of the dashboard in docs/images/, made of a running demo.
 
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
+import { animatedPng, type Frame } from './support/animated-png.ts';
 import { go, launchBrowser, limitedToken, openPage, type RunningDemo, startDemo } from './support/dashboard.ts';
 import { addressInWest, steadily } from './support/demo-traffic.ts';
+import { runPortolan } from './support/portolan.ts';
 
 const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));
 mkdirSync(folder, { recursive: true });
@@ -16,6 +18,7 @@ try {
     ['reports', 120],
   ] as const)
     stops.push(steadily(await addressInWest(demo, name), everyMs));
+  await shootCutAndHealed(demo, browser);
   await shootViews(demo, browser);
   await shootLimited(demo, browser);
 } finally {
@@ -30,7 +33,6 @@ async function shootViews({ file }: RunningDemo, { newContext }: Browser): Promi
   await page.getByText('PTL0302').first().waitFor();
   await page.locator('.line:not(.is-idle)').first().waitFor();
   await page.waitForTimeout(4_000);
-  await shoot(page, 'dashboard-now');
   await page.getByRole('button', { name: 'cluster west: ok' }).click();
   await shoot(page, 'dashboard-map');
   await go(page, '/services/shop/cart');
@@ -52,15 +54,6 @@ async function shootViews({ file }: RunningDemo, { newContext }: Browser): Promi
   await page.setViewportSize({ width: 400, height: 800 });
   await go(page, '/services');
   await shoot(page, 'dashboard-narrow');
-  await page.setViewportSize({ width: 1280, height: 800 });
-  await go(page, '/clusters');
-  await page.getByRole('button', { name: 'Cut east off' }).click();
-  await go(page, '/');
-  await page.getByText('PTL0202').waitFor();
-  await page.waitForTimeout(3_000);
-  await shoot(page, 'dashboard-cut-off');
-  await go(page, '/clusters');
-  await page.getByRole('button', { name: 'Heal east' }).click();
   await context.close();
 }
 
@@ -73,6 +66,33 @@ async function shootLimited(running: RunningDemo, { newContext }: Browser): Prom
   await go(page, '/peers');
   await page.getByText('You may not see this.').waitFor();
   await shoot(page, 'dashboard-one-namespace');
+  await context.close();
+}
+
+/** A moving picture: traffic, a cluster that is cut off, and all well again. */
+async function shootCutAndHealed({ file, directory }: RunningDemo, { newContext }: Browser): Promise<void> {
+  const viewport = { width: 1280, height: 640 };
+  const context = await newContext.call(browser, { viewport, colorScheme: 'light', reducedMotion: 'no-preference' });
+  const { page } = await openPage(context, `${file.dashboard}/#token=${file.token}`);
+  await page.locator('.line:not(.is-idle)').first().waitFor();
+  await page.waitForTimeout(4_000);
+  const frames: Frame[] = [];
+  const record = async (count: number, everyMs: number, shownMs = everyMs) => {
+    await page.locator('.line:not(.is-idle)').first().waitFor();
+    for (let left = count; left > 0; left -= 1) {
+      frames.push({ png: await page.screenshot(), shownMs });
+      await page.waitForTimeout(everyMs);
+    }
+  };
+  const order = (verb: string) => runPortolan(['demo', verb, 'east', '--dir', directory]);
+  await record(3, 400, 600);
+  await order('break');
+  await page.getByText('PTL0202').first().waitFor();
+  await record(4, 900, 900);
+  await order('heal');
+  await page.getByText('PTL0202').first().waitFor({ state: 'detached' });
+  await record(3, 900, 900);
+  writeFileSync(`${folder}dashboard-cut-and-healed.png`, animatedPng(frames));
   await context.close();
 }
 

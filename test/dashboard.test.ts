@@ -68,6 +68,22 @@ describeWith(['chromium'], 'dashboard', () => {
     await page.close();
   });
 
+  test('a link in a new tab -> signed in as the open one, out with it; another browser -> asked for a token', async () => {
+    const { page: first } = await openPage(context, link());
+    await first.getByText('4 of 4 homes answered').waitFor();
+    const { page: second } = await openPage(context, `${demo.file.dashboard}/services`);
+    await second.getByText('4 of 4 homes answered').waitFor();
+    await second.getByRole('button', { name: 'Sign out' }).click();
+    for (const page of [first, second]) {
+      await page.getByLabel('Token', { exact: true }).waitFor();
+      await page.close();
+    }
+    const stranger = await browser.newContext();
+    const { page } = await openPage(stranger, `${demo.file.dashboard}/services`);
+    await page.getByLabel('Token', { exact: true }).waitFor();
+    await stranger.close();
+  });
+
   test('now: two clusters disagree -> one problem with the code of doctor, and the service it concerns', async () => {
     const { page, errors } = await openPage(context, link());
     const problem = page.getByRole('listitem').filter({ hasText: 'PTL0302' });
@@ -255,6 +271,18 @@ describeWith(['chromium'], 'dashboard', () => {
     expect(cells[5]).toMatch(/^\d+ (s|min)$/);
     const traffic = page.getByRole('article').filter({ hasText: /Traffic.*(carried|proxy)/ });
     expect(await traffic.count()).toBe(3);
+    await page.close();
+  });
+
+  test('service: from one to another -> nothing of the first is shown', async () => {
+    const { page } = await openPage(context, link('/services/shop/cart'));
+    const dns = page.getByRole('region', { name: 'DNS', exact: true });
+    await dns.getByText('because of ServiceImport').first().waitFor();
+    expect(await dns.getByText('shop/cart', { exact: true }).count()).toBeGreaterThan(0);
+    await go(page, '/services/shop/checkout');
+    await dns.getByText('because of ServiceImport').first().waitFor();
+    expect(await dns.getByText('shop/cart', { exact: true }).count()).toBe(0);
+    expect(await dns.getByText('shop/checkout', { exact: true }).count()).toBeGreaterThan(0);
     await page.close();
   });
 

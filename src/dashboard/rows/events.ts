@@ -33,7 +33,7 @@ function exportEvents(one: ServiceExport, cluster: string): EventRow[] {
   ];
   const conflict = conditionOf(one.status?.conditions, 'Conflict');
   if (conflict?.status === 'True') {
-    const text = `is in conflict, ${conflict.reason}: ${conflict.message}`;
+    const text = `is in conflict, ${conflict.reason.replaceAll(',', ', ')}: ${conflict.message}`;
     const atMs = Date.parse(conflict.lastTransitionTime);
     rows.push({ id: `conflict ${id}`, atMs, cluster, kind: 'conflict', standing: 'conflict', subject, text });
   }

@@ -95,6 +95,26 @@ describe('page of a service', () => {
     expect((await inEast()).isCurrent).toBe(false);
   });
 
+  test('endpoints: its own, and the same again as its import has them -> each once', async () => {
+    const endpoints = [{ addresses: ['10.0.0.1'], conditions: { ready: true } }];
+    const imported = {
+      'multicluster.kubernetes.io/service-name': 'cart',
+      'multicluster.kubernetes.io/source-cluster': 'east',
+    };
+    await addSlice('again', { labels: imported, endpoints });
+    await vi.waitFor(async () => expect((await inEast()).endpointCount).toBe(1), wait);
+    await addSlice('own', { labels: { 'kubernetes.io/service-name': 'cart' }, endpoints });
+    await addSlice('other', {
+      labels: { 'kubernetes.io/service-name': 'cart' },
+      endpoints: [{ addresses: ['10.0.0.2'] }],
+    });
+    await vi.waitFor(
+      async () =>
+        expect((await inEast()).endpoints.map(({ address }) => address).sort()).toEqual(['10.0.0.1', '10.0.0.2']),
+      wait,
+    );
+  });
+
   test('more endpoints than are shown -> the first 200, and how many there are', async () => {
     const endpoints = Array.from({ length: 90 }, (_, n) => ({ addresses: [`10.0.1.${n}`] }));
     for (const name of ['a', 'b', 'c'])

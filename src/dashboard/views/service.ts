@@ -49,7 +49,7 @@ function inCluster(watch: HomeWatch, key: string): ServiceInCluster {
   const member = watch.member!;
   const found = member.exports.get(key);
   const imported = member.imports.get(key);
-  const slices = member.slices.byIndex(byService, key);
+  const slices = onceEach(member.slices.byIndex(byService, key), idOf(watch));
   const endpoints = slices.flatMap((slice) => endpointsOf(slice, idOf(watch)));
   const { asOfMs, denied } = watch.row();
   const own = ['serviceexports', 'serviceimports', 'endpointslices', 'services'];
@@ -90,6 +90,13 @@ function trafficOf(
   if (ready === undefined || ready.status === 'Unknown')
     return { standing: 'unknown', says: ready?.message ?? 'no agent has written it yet' };
   return { standing: ready.status === 'True' ? 'ok' : 'failed', says: ready.message };
+}
+
+/** An import repeats the cluster's own endpoints. */
+function onceEach(slices: readonly EndpointSlice[], own: string): readonly EndpointSlice[] {
+  const sourceOf = ({ metadata }: EndpointSlice) => metadata.labels?.[sourceClusterLabel];
+  const hasOwn = slices.some((slice) => sourceOf(slice) === undefined);
+  return hasOwn ? slices.filter((slice) => sourceOf(slice) !== own) : slices;
 }
 
 function endpointsOf({ metadata, endpoints, ports }: EndpointSlice, own: string): EndpointView[] {

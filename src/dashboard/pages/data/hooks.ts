@@ -39,24 +39,28 @@ export type Answer<T> =
   | { readonly kind: 'answered'; readonly value: T; readonly atMs: number }
   | { readonly kind: 'failed'; readonly why: string };
 
-/** Asked again when one of `again` changes; the earlier answer stays until the next one is there. */
+/**
+ * Asked again when one of `again` changes; the earlier answer stays until the next one is there. That of another question never
+ * shows.
+ */
 export function useAnswer<T>(path: string, query: Record<string, string> | undefined, again: unknown): Answer<T> {
   const live = useLive();
-  const [answer, setAnswer] = useState<Answer<T>>({ kind: 'asking' });
   const text = JSON.stringify(query);
+  const question = `${path} ${text}`;
+  const [last, setLast] = useState<{ readonly question: string; readonly answer: Answer<T> }>();
   // biome-ignore lint/correctness/useExhaustiveDependencies: `again` is a reason to ask, not a part of the question.
   useEffect(() => {
     if (text === undefined) return;
     const gone = new AbortController();
     live.ask<T>(path, JSON.parse(text), { signal: gone.signal }).then(
-      (value) => setAnswer({ kind: 'answered', value, atMs: Date.now() + live.offsetMs }),
+      (value) => setLast({ question, answer: { kind: 'answered', value, atMs: Date.now() + live.offsetMs } }),
       (error: Error) => {
-        if (!gone.signal.aborted) setAnswer({ kind: 'failed', why: error.message });
+        if (!gone.signal.aborted) setLast({ question, answer: { kind: 'failed', why: error.message } });
       },
     );
     return () => gone.abort();
   }, [live, path, text, again]);
-  return answer;
+  return last?.question === question ? last.answer : { kind: 'asking' };
 }
 
 /** Changes that often, while the page is shown. */

@@ -4,6 +4,7 @@
 import { createContext } from 'react';
 import type { Message } from '../../wire/rows.ts';
 import { Rows } from './rows.ts';
+import { Tabs } from './tabs.ts';
 
 export type Connection =
   | { readonly kind: 'signed out'; readonly why: string }
@@ -44,14 +45,21 @@ export class Live {
   #failures = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #number = -1;
+  /** Once it has started. */
+  #tabs: Tabs | undefined;
 
   start(): void {
+    this.#tabs = new Tabs(
+      () => ({ token: this.token(), namespaces: this.namespaces() }),
+      () => this.#forget(),
+    );
     const fromLink = /^#token=(.+)$/.exec(location.hash)?.[1];
     if (fromLink !== undefined) {
       sessionStorage.setItem(tokenKey, decodeURIComponent(fromLink));
       history.replaceState(null, '', location.pathname + location.search);
     }
     if (this.token() !== '') this.#open();
+    else void this.#signInAsOthers();
     setInterval(() => this.#look(), 1_000);
     document.addEventListener('visibilitychange', () => this.#look());
   }
@@ -68,7 +76,21 @@ export class Live {
     this.#open();
   }
 
+  /** A link that was opened in a new tab. */
+  async #signInAsOthers(): Promise<void> {
+    this.#enter({ kind: 'connecting', sinceMs: Date.now() });
+    const given = await this.#tabs?.ask();
+    if (given !== undefined) this.signIn(given.token, given.namespaces);
+    else if (this.connection.kind === 'connecting' && this.token() === '') this.#enter({ kind: 'signed out', why: '' });
+  }
+
+  /** In all tabs of this bearer. */
   signOut(): void {
+    this.#tabs?.signedOut({ token: this.token(), namespaces: this.namespaces() });
+    this.#forget();
+  }
+
+  #forget(): void {
     sessionStorage.removeItem(tokenKey);
     this.#close();
     this.rows.take({}, true);

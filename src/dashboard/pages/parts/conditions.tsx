@@ -13,7 +13,7 @@ export function Conditions({ conditions }: { readonly conditions: readonly Condi
       {conditions.map((one) => (
         <li key={one.type}>
           <Mark standing={standingOf(one)} /> <strong>{one.type}</strong> {one.status}
-          {one.reason === '' ? '' : ` (${one.reason})`}
+          {one.reason === '' ? '' : ` (${one.reason.replaceAll(',', ', ')})`}
           {one.sinceMs === undefined ? null : <span className="small"> for {elapsed(nowMs - one.sinceMs)}</span>}
           {one.message === '' ? null : <div className="small">{one.message}</div>}
         </li>

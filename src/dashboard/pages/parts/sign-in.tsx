@@ -1,4 +1,4 @@
-// Signing in with a token. The token stays in this tab (sessionStorage) and is sent with each request; there is no cookie.
+// Signing in with a token. It stays in the tabs of this browser (sessionStorage) and is sent with each request; there is no cookie.
 
 import { type FormEvent, useId, useState } from 'react';
 import { useConnection, useLive } from '../data/hooks.ts';

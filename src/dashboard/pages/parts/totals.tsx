@@ -2,11 +2,13 @@
 
 import type { HistoryView } from '../../wire/views.ts';
 import { useAnswer, useRows, useTick } from '../data/hooks.ts';
-import { sumOfLines } from '../data/past.ts';
+import { stepsToShow, sumOfLines } from '../data/past.ts';
 import { perSecond } from './format.ts';
 import { Spark } from './spark.tsx';
 
 const pastEveryMs = 10_000;
+/** Five minutes. */
+const stepsMin = 30;
 
 export function Totals() {
   const [clusters, services, traffic] = [useRows('clusters'), useRows('services'), useRows('traffic')];
@@ -71,5 +73,7 @@ function Total({ name, figure, note, isBad = false, children }: TotalProps) {
 function Past({ measure }: { readonly measure: 'connections' | 'failures' }) {
   const answer = useAnswer<HistoryView>('/api/history', { measure, range: 'hour' }, useTick(pastEveryMs));
   if (answer.kind !== 'answered') return null;
-  return <Spark points={sumOfLines(answer.value.clusters)} label={`${measure} in the last hour`} />;
+  const points = sumOfLines(answer.value.clusters);
+  const shown = points.slice(points.length - stepsToShow([points], stepsMin));
+  return <Spark points={shown} label={`${measure} in the last hour`} />;
 }

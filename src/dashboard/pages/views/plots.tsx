@@ -14,9 +14,13 @@ import {
   measures,
 } from '../../wire/views.ts';
 import { useAnswer, useTick } from '../data/hooks.ts';
+import { stepsToShow } from '../data/past.ts';
+import { clockTime } from '../parts/format.ts';
 import { Scroll } from '../parts/scroll.tsx';
 
 const everyMs = 10_000;
+/** A page that was just opened shows no axis of an hour that nobody saw. */
+const shownMsMin = 300_000;
 const linesMax = 12;
 const colours = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7f7f7f'];
 
@@ -127,29 +131,38 @@ function busiest(lines: readonly HistoryLine[]): readonly HistoryLine[] {
 function optionsOf(clusters: readonly string[], width: number): uPlot.Options {
   const text = getComputedStyle(document.body).color;
   const axis = { stroke: text, grid: { stroke: '#88888833' }, ticks: { stroke: '#88888855' } };
+  const times = {
+    ...axis,
+    values: (_plot: uPlot, marks: number[]) => marks.map((at) => clockTime(at * 1_000).slice(0, 5)),
+  };
   const series = clusters.map((label, index) => ({
     label,
     stroke: colours[index % colours.length] ?? text,
     width: 2,
     dash: index < colours.length ? [] : [6, 4],
     points: { show: false },
+    value: (_plot: uPlot, value: number | null) => (value === null ? '' : String(Math.round(value * 100) / 100)),
   }));
   return {
     width: Math.max(260, width),
     height: 190,
     title: '',
-    axes: [axis, { ...axis, size: 60 }],
+    axes: [times, { ...axis, size: 60 }],
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, (max ?? 0) * 1.1)] } },
-    series: [{}, ...series],
+    series: [{ value: (_plot, at: number | null) => (at === null ? '' : clockTime(at * 1_000)) }, ...series],
     legend: { show: true },
   };
 }
 
-/** Points of the range that was asked for, and no time beyond it. */
+/** Of the range that was asked for, from the first point on. */
 function dataOf({ nowMs, stepMs }: HistoryView, lines: readonly HistoryLine[], factor: number): uPlot.AlignedData {
-  const count = Math.max(0, ...lines.map(({ points }) => points.length));
+  const all = lines.map(({ points }) => points);
+  const count = stepsToShow(all, shownMsMin / stepMs);
   const times = Array.from({ length: count }, (_, index) => (nowMs - (count - 1 - index) * stepMs) / 1_000);
-  return [times, ...lines.map(({ points }) => points.map((one) => (one === null ? null : one * factor)))];
+  return [
+    times,
+    ...all.map((points) => points.slice(points.length - count).map((one) => (one === null ? null : one * factor))),
+  ];
 }
 
 function Latest({ figures }: { readonly figures: FiguresView }) {

@@ -171,8 +171,9 @@ function Endpoints({ clusters }: { readonly clusters: readonly ServiceInCluster[
           </thead>
           <tbody>
             {clusters.flatMap(({ cluster: seenIn, endpoints, endpointCount, isCurrent }) => [
-              ...endpoints.map((one) => (
-                <tr key={`${seenIn} ${one.cluster} ${one.address} ${one.port}`} className={isCurrent ? '' : 'old'}>
+              ...endpoints.map((one, index) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: two slices may hold the same endpoint.
+                <tr key={`${seenIn} ${index}`} className={isCurrent ? '' : 'old'}>
                   <td>{seenIn}</td>
                   <td>{one.cluster}</td>
                   <td className="mono">
