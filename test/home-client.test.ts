@@ -15,7 +15,7 @@ import { createRealProber } from '../src/base/real/prober.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { addRegisterCommands } from '../src/cli/register/register.ts';
 import { runEndpointsController } from '../src/endpoints/controller.ts';
-import { runRegistrationController } from '../src/endpoints/registration-controller.ts';
+import { RegistrationController } from '../src/endpoints/registration-controller.ts';
 import { type Client, createClient } from '../src/kube/client/client.ts';
 import { findHome } from '../src/kube/client/kubeconfig.ts';
 import { createInformer } from '../src/kube/controller/informer.ts';
@@ -94,7 +94,7 @@ test('endpoints on a real home: a Service and a Pod -> a slice; the Service goes
 });
 
 test('register on a real home: a process on this machine with an http check -> ready while it is well, gone when deregistered', async () => {
-  const controller = runRegistrationController({
+  const controller = new RegistrationController({
     client: localClient(),
     world,
     log: silentLog,

@@ -5,7 +5,7 @@ import { candidates } from '../../src/addresses/candidates.ts';
 import { recordType } from '../../src/base/dns/codes.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { formatAddress, parseRange } from '../../src/base/net/ip.ts';
-import { attachCatalog } from '../../src/catalog/attach.ts';
+import { Attachment } from '../../src/catalog/attach.ts';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import { followDnsOptions } from '../../src/catalog/clusterset-options.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
@@ -14,7 +14,7 @@ import type { AnyObject } from '../../src/kube/objects/object.ts';
 import { attachProxy } from '../../src/proxy/attach.ts';
 import { ProxyState } from '../../src/proxy/state.ts';
 import { emptyViewInput, viewOf } from '../../src/proxy/view.ts';
-import { startClustersetSource } from '../../src/xds/sources/clusterset.ts';
+import { ClustersetSource } from '../../src/xds/sources/clusterset.ts';
 import { ViewBook } from '../../src/xds/view/view-book.ts';
 import { SimClusterSet } from '../clusterset.ts';
 import { find } from '../look.ts';
@@ -61,10 +61,10 @@ async function scene() {
   const state = new ProxyState(viewOf({ ...emptyViewInput, ranges: [range] }));
   attachProxy({ ...options, state, view: { ...emptyViewInput, ranges: [range] } });
   const catalog = new Catalog({ clock: world.clock, timers: world.timers, cluster: { id: 'east' } });
-  attachCatalog({ ...options, catalog });
+  new Attachment({ ...options, catalog });
   followDnsOptions({ ...options, home: client, catalog, onZone: () => {}, fixed: {} });
   const book = new ViewBook();
-  startClustersetSource({ ...options, book });
+  new ClustersetSource({ ...options, book });
   const backendsOf = (key: string) =>
     state.choiceOf(key).ports.flatMap(({ backends }) => backends.map((backend) => backend.address));
   const answersOf = (key: string) => {

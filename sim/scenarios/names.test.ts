@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { silentLog } from '../../src/base/log.ts';
-import { attachCatalog } from '../../src/catalog/attach.ts';
+import { Attachment } from '../../src/catalog/attach.ts';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import { Asker } from '../../src/dns/testing/ask.ts';
 import { SimClusterSet } from '../clusterset.ts';
@@ -17,7 +17,7 @@ test('names: the lease of a cluster runs out -> its endpoints leave the answer, 
     await exportService(set.home(id).admin, key, { endpoints: [`10.${at + 1}.0.1`], spec: { clusterIP: 'None' } });
   const world = set.simulation.world('dns-west');
   const catalog = new Catalog({ clock: world.clock, timers: world.timers, cluster: { id: 'west' } });
-  const attachment = attachCatalog({ catalog, client: set.home('west').clientOf(world), world, log: silentLog });
+  const attachment = new Attachment({ catalog, client: set.home('west').clientOf(world), world, log: silentLog });
   const asker = new Asker(catalog);
   const answer = async () => (await asker.ask(`${name} A`)).split(', ').sort().join(', ');
   await set.time.advance(10_000);

@@ -6,7 +6,7 @@ import { candidates } from '../../src/addresses/candidates.ts';
 import { claimFor } from '../../src/addresses/claim.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { parseRange } from '../../src/base/net/ip.ts';
-import { attachCatalog } from '../../src/catalog/attach.ts';
+import { Attachment } from '../../src/catalog/attach.ts';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
 import { clusterSetDefaults } from '../../src/clusterset/kinds/cluster-set.ts';
@@ -260,7 +260,7 @@ describe('an import with clusters in other networks', () => {
     await settle();
     const world = set.simulation.world('dns-west');
     const catalog = new Catalog({ clock: world.clock, timers: world.timers, cluster: { id: 'west' } });
-    const attachment = attachCatalog({ catalog, client: set.home('west').clientOf(world), world, log: silentLog });
+    const attachment = new Attachment({ catalog, client: set.home('west').clientOf(world), world, log: silentLog });
     catalog.setNetworks(readNetworks(await west.get<ConfigMap>(configMapType, ref)));
     const asker = new Asker(catalog);
     await settle();

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { silentLog } from '../../src/base/log.ts';
-import { attachCatalog } from '../../src/catalog/attach.ts';
+import { Attachment } from '../../src/catalog/attach.ts';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import { clusterType } from '../../src/clusterset/kinds/cluster.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
@@ -43,7 +43,7 @@ async function twoClusters({ routesServices = false } = {}) {
     const client = set.home(id).clientOf(world);
     keepPartLease({ client, world, log: silentLog, part: 'proxy', id: 'node-1' });
     const catalog = new Catalog({ clock: world.clock, timers: world.timers, cluster: { id } });
-    attachCatalog({ catalog, client, world, log: silentLog });
+    new Attachment({ catalog, client, world, log: silentLog });
     askers.set(id, new Asker(catalog));
   }
   const ask = (id: string, question: string) => askers.get(id)!.ask(question);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Simulation } from '../../sim/virtual-world.ts';
 import { createMetrics } from './metrics.ts';
-import { createQueue, type QueueOptions } from './queue.ts';
+import { Queue, type QueueOptions } from './queue.ts';
 import { sleep } from './world.ts';
 
 test('queue: a key added many times before its turn -> worked on once', async () => {
@@ -161,7 +161,7 @@ function start({ workMs = 0, requeueAfterMs, isStarted = true, ...options }: Tes
     done.push(key);
     return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
   };
-  const queue = createQueue({ name: 'test', world, work, ...options });
+  const queue = new Queue({ name: 'test', world, work, ...options });
   if (isStarted) queue.start();
   return { sim, queue, done, started, startedMs, failing, peak: (key?: string) => peaks.get(key) };
 }

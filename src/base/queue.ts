@@ -21,150 +21,151 @@ export interface WorkResult {
   readonly requeueAfterMs?: number;
 }
 
-export interface Queue {
-  add(key: string): void;
-  /** If a key has several delays, the earliest counts. */
-  addAfter(key: string, delayMs: number): void;
-  /** Keys added before are kept and worked on from now. */
-  start(): void;
-  /** Takes no more keys, forgets those that wait, resolves when work under way has ended. */
-  stop(): Promise<void>;
-  /** Resolves when nothing waits and nothing is worked on; delayed keys do not count. */
-  whenIdle(): Promise<void>;
-  /** Keys that wait for their turn. */
-  readonly depth: number;
-}
-
 const defaultBackoff: BackoffOptions = { firstMs: 10, delayMsMax: 60_000 };
 
-export function createQueue(options: QueueOptions): Queue {
-  const { world, work, concurrency = 1 } = options;
+export class Queue {
+  readonly #options: QueueOptions;
+  readonly #world;
+  readonly #work;
+  readonly #concurrency;
   /** In the order of their coming, which a Map keeps. The value is when the key was added. */
-  const waiting = new Map<string, number>();
+  readonly #waiting = new Map<string, number>();
   // Goes on where it was: a new one would walk past all that was taken out since the Map last tidied itself.
-  let order = waiting.entries();
-  const working = new Set<string>();
-  const addedWhileWorking = new Set<string>();
-  const delayed = new Map<string, { readonly atMs: number; readonly timer: Timer }>();
-  const backoffs = new Map<string, Backoff>();
-  const idleWaiters = new Set<() => void>();
-  const meter = createMeter(options, () => waiting.size);
-  let isPumpPlanned = false;
-  let state: 'waiting for start' | 'running' | 'stopped' = 'waiting for start';
+  #order;
+  readonly #working = new Set<string>();
+  readonly #addedWhileWorking = new Set<string>();
+  readonly #delayed = new Map<string, { readonly atMs: number; readonly timer: Timer }>();
+  readonly #backoffs = new Map<string, Backoff>();
+  readonly #idleWaiters = new Set<() => void>();
+  readonly #meter;
+  #isPumpPlanned = false;
+  #state: 'waiting for start' | 'running' | 'stopped' = 'waiting for start';
 
-  function add(key: string): void {
-    if (state === 'stopped') return;
-    cancelDelay(key);
-    if (working.has(key)) addedWhileWorking.add(key);
-    else if (!waiting.has(key)) waiting.set(key, world.clock.monotonicMs());
-    meter.added();
-    pumpSoon();
+  constructor(options: QueueOptions) {
+    this.#options = options;
+    const { world, work, concurrency = 1 } = this.#options;
+    this.#world = world;
+    this.#work = work;
+    this.#concurrency = concurrency;
+    this.#order = this.#waiting.entries();
+    this.#meter = createMeter(this.#options, () => this.#waiting.size);
+  }
+
+  add(key: string): void {
+    if (this.#state === 'stopped') return;
+    this.#cancelDelay(key);
+    if (this.#working.has(key)) this.#addedWhileWorking.add(key);
+    else if (!this.#waiting.has(key)) this.#waiting.set(key, this.#world.clock.monotonicMs());
+    this.#meter.added();
+    this.#pumpSoon();
+  }
+
+  /** If a key has several delays, the earliest counts. */
+  addAfter(key: string, delayMs: number): void {
+    if (this.#state === 'stopped') return;
+    const atMs = this.#world.clock.monotonicMs() + delayMs;
+    const earlier = this.#delayed.get(key);
+    if (earlier !== undefined && earlier.atMs <= atMs) return;
+    earlier?.timer.cancel();
+    const timer = this.#world.timers.after(delayMs, () => {
+      this.#delayed.delete(key);
+      this.add(key);
+    });
+    this.#delayed.set(key, { atMs, timer });
+  }
+
+  /** Resolves when nothing waits and nothing is worked on; delayed keys do not count. */
+  whenIdle(): Promise<void> {
+    if (this.#working.size === 0 && (this.#waiting.size === 0 || this.#state === 'stopped')) return Promise.resolve();
+    return new Promise((resolve) => this.#idleWaiters.add(resolve));
+  }
+
+  /** Keys added before are kept and worked on from now. */
+  start() {
+    if (this.#state === 'waiting for start') this.#state = 'running';
+    this.#pump();
+  }
+
+  /** Takes no more keys, forgets those that wait, resolves when work under way has ended. */
+  stop() {
+    this.#state = 'stopped';
+    for (const { timer } of this.#delayed.values()) timer.cancel();
+    this.#delayed.clear();
+    this.#waiting.clear();
+    this.#meter.cleared();
+    this.#addedWhileWorking.clear();
+    return this.whenIdle();
+  }
+
+  /** Keys that wait for their turn. */
+  get depth() {
+    return this.#waiting.size;
   }
 
   /** Not at once: the caller goes on undisturbed, and keys added in one go are merged. */
-  function pumpSoon(): void {
-    if (isPumpPlanned || state !== 'running') return;
-    isPumpPlanned = true;
+  #pumpSoon(): void {
+    if (this.#isPumpPlanned || this.#state !== 'running') return;
+    this.#isPumpPlanned = true;
     queueMicrotask(() => {
-      isPumpPlanned = false;
-      pump();
+      this.#isPumpPlanned = false;
+      this.#pump();
     });
   }
 
-  function addAfter(key: string, delayMs: number): void {
-    if (state === 'stopped') return;
-    const atMs = world.clock.monotonicMs() + delayMs;
-    const earlier = delayed.get(key);
-    if (earlier !== undefined && earlier.atMs <= atMs) return;
-    earlier?.timer.cancel();
-    const timer = world.timers.after(delayMs, () => {
-      delayed.delete(key);
-      add(key);
-    });
-    delayed.set(key, { atMs, timer });
+  #cancelDelay(key: string): void {
+    this.#delayed.get(key)?.timer.cancel();
+    this.#delayed.delete(key);
   }
 
-  function cancelDelay(key: string): void {
-    delayed.get(key)?.timer.cancel();
-    delayed.delete(key);
-  }
-
-  function firstWaiting(): readonly [key: string, addedMs: number] | undefined {
-    if (waiting.size === 0) return undefined;
-    let next = order.next();
-    if (next.done) next = (order = waiting.entries()).next();
+  #firstWaiting(): readonly [key: string, addedMs: number] | undefined {
+    if (this.#waiting.size === 0) return undefined;
+    let next = this.#order.next();
+    if (next.done) next = (this.#order = this.#waiting.entries()).next();
     return next.value;
   }
 
-  function pump(): void {
-    while (state === 'running' && working.size < concurrency) {
-      const first = firstWaiting();
+  #pump(): void {
+    while (this.#state === 'running' && this.#working.size < this.#concurrency) {
+      const first = this.#firstWaiting();
       if (first === undefined) break;
       const [key, addedMs] = first;
-      waiting.delete(key);
-      working.add(key);
-      meter.waited(world.clock.monotonicMs() - addedMs);
-      void runOne(key);
+      this.#waiting.delete(key);
+      this.#working.add(key);
+      this.#meter.waited(this.#world.clock.monotonicMs() - addedMs);
+      void this.#runOne(key);
     }
-    if (working.size > 0 || (waiting.size > 0 && state !== 'stopped')) return;
-    for (const waiter of idleWaiters) waiter();
-    idleWaiters.clear();
+    if (this.#working.size > 0 || (this.#waiting.size > 0 && this.#state !== 'stopped')) return;
+    for (const waiter of this.#idleWaiters) waiter();
+    this.#idleWaiters.clear();
   }
 
-  async function runOne(key: string): Promise<void> {
-    const startedMs = world.clock.monotonicMs();
+  async #runOne(key: string): Promise<void> {
+    const startedMs = this.#world.clock.monotonicMs();
     try {
-      const result = await work(key);
-      backoffs.delete(key);
-      if (result?.requeueAfterMs !== undefined) addAfter(key, result.requeueAfterMs);
+      const result = await this.#work(key);
+      this.#backoffs.delete(key);
+      if (result?.requeueAfterMs !== undefined) this.addAfter(key, result.requeueAfterMs);
     } catch (error) {
-      failed(key, error);
+      this.#failed(key, error);
     }
-    meter.worked(world.clock.monotonicMs() - startedMs);
-    working.delete(key);
-    if (addedWhileWorking.delete(key) && state !== 'stopped') {
-      cancelDelay(key);
-      waiting.set(key, world.clock.monotonicMs());
+    this.#meter.worked(this.#world.clock.monotonicMs() - startedMs);
+    this.#working.delete(key);
+    if (this.#addedWhileWorking.delete(key) && this.#state !== 'stopped') {
+      this.#cancelDelay(key);
+      this.#waiting.set(key, this.#world.clock.monotonicMs());
     }
-    pump();
+    this.#pump();
   }
 
-  function failed(key: string, error: unknown): void {
-    if (state === 'stopped') return;
-    const backoff = backoffs.get(key) ?? new Backoff(world.random, options.backoff ?? defaultBackoff);
-    backoffs.set(key, backoff);
+  #failed(key: string, error: unknown): void {
+    if (this.#state === 'stopped') return;
+    const backoff = this.#backoffs.get(key) ?? new Backoff(this.#world.random, this.#options.backoff ?? defaultBackoff);
+    this.#backoffs.set(key, backoff);
     const retryMs = backoff.nextMs();
-    meter.retried();
-    addAfter(key, retryMs);
-    options.onFailure?.({ key, error, failures: backoff.failures, retryMs });
+    this.#meter.retried();
+    this.addAfter(key, retryMs);
+    this.#options.onFailure?.({ key, error, failures: backoff.failures, retryMs });
   }
-
-  function whenIdle(): Promise<void> {
-    if (working.size === 0 && (waiting.size === 0 || state === 'stopped')) return Promise.resolve();
-    return new Promise((resolve) => idleWaiters.add(resolve));
-  }
-
-  return {
-    add,
-    addAfter,
-    start: () => {
-      if (state === 'waiting for start') state = 'running';
-      pump();
-    },
-    stop: () => {
-      state = 'stopped';
-      for (const { timer } of delayed.values()) timer.cancel();
-      delayed.clear();
-      waiting.clear();
-      meter.cleared();
-      addedWhileWorking.clear();
-      return whenIdle();
-    },
-    whenIdle,
-    get depth() {
-      return waiting.size;
-    },
-  };
 }
 
 interface Meter {

@@ -16,7 +16,7 @@ import { endpointSliceType } from '../kube/objects/endpoint-slice.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
 import type { AnyObject } from '../kube/objects/object.ts';
 import { serviceType } from '../kube/objects/service.ts';
-import { attachCatalog } from './attach.ts';
+import { Attachment } from './attach.ts';
 import { Catalog } from './catalog.ts';
 
 const serviceImport = (name: string, ip: string): AnyObject => ({
@@ -74,7 +74,7 @@ async function setUp() {
       turns.onTurn();
       run();
     });
-  const attach = () => attachCatalog({ catalog, client, world: { ...world, timers: { after } }, log: silentLog });
+  const attach = () => new Attachment({ catalog, client, world: { ...world, timers: { after } }, log: silentLog });
   return { sim, home, client, world, catalog, attach, addressesOf, state, mood, requests, turns };
 }
 

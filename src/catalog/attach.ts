@@ -31,12 +31,6 @@ export interface AttachOptions {
   readonly pods?: PodNames;
 }
 
-export interface Attachment {
-  /** Resolves when every wanted zone can be answered. */
-  whenSynced(): Promise<void>;
-  stop(): void;
-}
-
 interface Source {
   readonly type: ResourceType;
   readonly zones: readonly ZoneSource[];
@@ -56,10 +50,9 @@ function podSource(pods: PodNames): Source {
   };
 }
 
-export function attachCatalog(options: AttachOptions): Attachment {
-  const { catalog, pods, zones: wanted = ['services', 'imports'] } = options;
+function sourcesOf({ catalog, pods }: AttachOptions): readonly Source[] {
   const { facts } = catalog;
-  const all: readonly Source[] = [
+  return [
     {
       type: serviceType,
       zones: ['services'],
@@ -90,108 +83,133 @@ export function attachCatalog(options: AttachOptions): Attachment {
     },
     ...(pods ? [podSource(pods)] : []),
   ];
-  const sources = all.filter((source) => source.zones.some((zone) => wanted.includes(zone)));
-  // Slices of the cluster's own services are nine in ten: who does not need them does not ask.
-  const importedOnly = wanted.includes('services') ? {} : { labelSelector: importedServiceNameLabel };
-  const synced = new Set<Source>();
-  const failing = new Set<Source>();
-  const opened = new Set<ZoneSource>();
-  const ready = new Set<ZoneSource>();
-  const waiters: (() => void)[] = [];
+}
+
+export class Attachment {
+  readonly #options: AttachOptions;
+  readonly #wanted: readonly ZoneSource[];
+  readonly #sources: readonly Source[];
+  readonly #synced = new Set<Source>();
+  readonly #failing = new Set<Source>();
+  readonly #opened = new Set<ZoneSource>();
+  readonly #ready = new Set<ZoneSource>();
+  readonly #waiters: (() => void)[] = [];
+  readonly #watches: readonly { start(): void; stop(): void }[];
   /** The home has answered that it has none, or none for us: names of imports go on waiting, others do not. */
-  let areImportsUnreadable = false;
-  let isStopped = false;
+  #areImportsUnreadable = false;
+  #isStopped = false;
+
+  constructor(options: AttachOptions) {
+    this.#options = options;
+    this.#wanted = options.zones ?? ['services', 'imports'];
+    this.#sources = sourcesOf(options).filter((source) => source.zones.some((zone) => this.#wanted.includes(zone)));
+    const hasNamespaces = this.#wanted.includes('services');
+    this.#watches = [
+      ...this.#sources.map((source) => (source.type === addressClaimType ? this.#claims(source) : this.#watch(source))),
+      ...(hasNamespaces ? [this.#namespaces()] : []),
+    ];
+    for (const watch of this.#watches) watch.start();
+  }
+
+  /** Resolves when every wanted zone can be answered. */
+  whenSynced(): Promise<void> {
+    return this.#ready.size === this.#wanted.length
+      ? Promise.resolve()
+      : new Promise((resolve) => this.#waiters.push(resolve));
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    for (const watch of this.#watches) watch.stop();
+  }
 
   /** A name of the cluster may lead to an import: names of services wait for imports too, unless there are none to read. */
-  function isInFor(zone: ZoneSource, source: Source): boolean {
-    if (source.zones.includes(zone)) return synced.has(source);
-    return source.type !== serviceImportType || synced.has(source) || areImportsUnreadable;
+  #isInFor(zone: ZoneSource, source: Source): boolean {
+    if (source.zones.includes(zone)) return this.#synced.has(source);
+    return source.type !== serviceImportType || this.#synced.has(source) || this.#areImportsUnreadable;
   }
 
-  function openWhatIsIn(): void {
-    for (const zone of wanted) if (sources.every((source) => isInFor(zone, source))) void open(zone);
+  #openWhatIsIn(): void {
+    for (const zone of this.#wanted)
+      if (this.#sources.every((source) => this.#isInFor(zone, source))) void this.#open(zone);
   }
 
-  function onListed(source: Source): void {
-    synced.add(source);
-    openWhatIsIn();
+  #onListed(source: Source): void {
+    this.#synced.add(source);
+    this.#openWhatIsIn();
   }
 
   /** Makes the zone's names, letting queries through in between, and has it answered from then on. */
-  async function open(zone: ZoneSource): Promise<void> {
-    if (opened.has(zone)) return;
-    opened.add(zone);
-    for (const _ of catalog.fill(zone)) {
-      await sleep(options.world.timers, 0);
-      if (isStopped) return;
+  async #open(zone: ZoneSource): Promise<void> {
+    if (this.#opened.has(zone)) return;
+    this.#opened.add(zone);
+    for (const _ of this.#options.catalog.fill(zone)) {
+      await sleep(this.#options.world.timers, 0);
+      if (this.#isStopped) return;
     }
-    catalog.setSynced(zone);
-    ready.add(zone);
-    if (ready.size === wanted.length) for (const waiter of waiters.splice(0)) waiter();
+    this.#options.catalog.setSynced(zone);
+    this.#ready.add(zone);
+    if (this.#ready.size === this.#wanted.length) for (const waiter of this.#waiters.splice(0)) waiter();
   }
 
-  function onState(source: Source, reflector: Reflector): void {
+  #onState(source: Source, reflector: Reflector): void {
     const status = reflector.status();
     const isFailing = status.staleSinceMs !== undefined && !(source.type === addressClaimType && areUnreadable(status));
-    if (isFailing) failing.add(source);
-    else failing.delete(source);
+    if (isFailing) this.#failing.add(source);
+    else this.#failing.delete(source);
     for (const zone of source.zones) {
-      catalog.setStale(
+      this.#options.catalog.setStale(
         zone,
-        [...failing].some((other) => other.zones.includes(zone)),
+        [...this.#failing].some((other) => other.zones.includes(zone)),
       );
     }
   }
 
-  const reflectors = sources.map((source) => {
-    if (source.type === addressClaimType)
-      return followClaims({
-        ...options,
-        to: source,
-        onListed: () => catalog.setClaimsListed(),
-        onSettled: () => onListed(source),
-        onState: (each) => onState(source, each),
-      });
+  #watch(source: Source): Reflector {
+    // Slices of the cluster's own services are nine in ten: who does not need them does not ask.
+    const importedOnly = this.#wanted.includes('services') ? {} : { labelSelector: importedServiceNameLabel };
     const reflector: Reflector = new Reflector<KubernetesObject>({
-      ...options,
-      log: options.log.with({ watch: source.type.plural }),
+      ...this.#options,
+      log: this.#options.log.with({ watch: source.type.plural }),
       type: source.type,
       ...(source.type === endpointSliceType ? { ...importedOnly, decodeList: createSliceListReader() } : {}),
       ...(source.type === serviceImportType ? { decodeList: createImportListReader() } : {}),
-      sink: new ForwardingSink(source, () => onListed(source)),
+      sink: new ForwardingSink(source, () => this.#onListed(source)),
       onState: () => {
-        onState(source, reflector);
-        if (source.type !== serviceImportType || areImportsUnreadable || !areUnreadable(reflector.status())) return;
-        areImportsUnreadable = true;
-        openWhatIsIn();
+        this.#onState(source, reflector);
+        if (source.type !== serviceImportType || this.#areImportsUnreadable || !areUnreadable(reflector.status()))
+          return;
+        this.#areImportsUnreadable = true;
+        this.#openWhatIsIn();
       },
     });
     return reflector;
-  });
-  // Waited for by nothing: all that would be missing is the name of a namespace without services.
-  if (wanted.includes('services')) {
+  }
+
+  #claims(source: Source) {
+    return followClaims({
+      ...this.#options,
+      to: source,
+      onListed: () => this.#options.catalog.setClaimsListed(),
+      onSettled: () => this.#onListed(source),
+      onState: (each) => this.#onState(source, each),
+    });
+  }
+
+  /** Waited for by nothing: all that would be missing is the name of a namespace without services. */
+  #namespaces(): Reflector<Namespace> {
+    const { catalog, log } = this.#options;
     const names = {
       upsert: ({ metadata }: Namespace) => catalog.upsertNamespace(metadata.name),
       remove: (key: string) => catalog.removeNamespace(key),
       keys: () => catalog.namespaces(),
     };
-    reflectors.push(
-      new Reflector<Namespace>({
-        ...options,
-        log: options.log.with({ watch: namespaceType.plural }),
-        type: namespaceType,
-        sink: new ForwardingSink(names, () => {}),
-        onState: () => {},
-      }),
-    );
+    return new Reflector<Namespace>({
+      ...this.#options,
+      log: log.with({ watch: namespaceType.plural }),
+      type: namespaceType,
+      sink: new ForwardingSink(names, () => {}),
+      onState: () => {},
+    });
   }
-  for (const reflector of reflectors) reflector.start();
-  return {
-    whenSynced: () =>
-      ready.size === wanted.length ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve)),
-    stop: () => {
-      isStopped = true;
-      for (const reflector of reflectors) reflector.stop();
-    },
-  };
 }

@@ -6,7 +6,7 @@ import type { ProbeTarget } from '../base/prober.ts';
 import { type EndpointSlice, endpointSliceType } from '../kube/objects/endpoint-slice.ts';
 import { type HealthCheck, parseProbe } from './health-check.ts';
 import { type Registration, registrationSlice } from './registration.ts';
-import { runRegistrationController } from './registration-controller.ts';
+import { RegistrationController } from './registration-controller.ts';
 
 test('registration: checks succeed, fail, succeed -> readiness follows its thresholds', async () => {
   const { register, ready, health, probes } = await start();
@@ -139,7 +139,7 @@ async function start() {
   const run = (name: string) => {
     const world = sim.world(name);
     const log = createLog({ clock: world.clock, level: 'info', write: (line) => lines.push(line) });
-    return runRegistrationController({ client: home.clientOf(world), world, log, prober });
+    return new RegistrationController({ client: home.clientOf(world), world, log, prober });
   };
   let controller = run('agent');
   const ref = { namespace: 'default', name: 'web-reg' };

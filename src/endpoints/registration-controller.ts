@@ -20,12 +20,6 @@ export interface RegistrationControllerOptions {
   readonly metrics?: Metrics;
 }
 
-export interface RegistrationController {
-  /** How many processes are being probed. */
-  readonly checks: number;
-  stop(): void;
-}
-
 /** One registered process under watch. */
 interface Watched {
   readonly annotation: string;
@@ -35,94 +29,102 @@ interface Watched {
   isStopped: boolean;
 }
 
-export function runRegistrationController(options: RegistrationControllerOptions): RegistrationController {
-  const log = options.log.with({ controller: 'registration' });
-  const watched = new Map<string, Watched>();
-  const probes = options.metrics?.counter({
-    name: 'registration_probes_total',
-    help: 'Probes of registered processes, by result.',
-    labelNames: ['result'],
-  });
-  const slices = createInformer<EndpointSlice>({
-    ...options,
-    type: endpointSliceType,
-    labelSelector: `${sliceManagedByLabel}=${registrationManager}`,
-  });
+export class RegistrationController {
+  readonly #options: RegistrationControllerOptions;
+  readonly #log;
+  readonly #watched = new Map<string, Watched>();
+  readonly #probes;
+  readonly #slices;
 
-  function follow(key: string, slice: EndpointSlice | undefined): void {
+  constructor(options: RegistrationControllerOptions) {
+    this.#options = options;
+    this.#log = this.#options.log.with({ controller: 'registration' });
+    this.#probes = this.#options.metrics?.counter({
+      name: 'registration_probes_total',
+      help: 'Probes of registered processes, by result.',
+      labelNames: ['result'],
+    });
+    this.#slices = createInformer<EndpointSlice>({
+      ...this.#options,
+      type: endpointSliceType,
+      labelSelector: `${sliceManagedByLabel}=${registrationManager}`,
+    });
+    this.#slices.on((key, slice) => this.#follow(key, slice));
+    this.#slices.start();
+  }
+
+  /** How many processes are being probed. */
+  get checks(): number {
+    return this.#watched.size;
+  }
+
+  stop(): void {
+    this.#slices.stop();
+    for (const [key, one] of this.#watched) this.#forget(key, one);
+  }
+
+  #follow(key: string, slice: EndpointSlice | undefined): void {
     const annotation = slice?.metadata.annotations?.[checkAnnotation];
-    const present = watched.get(key);
+    const present = this.#watched.get(key);
     if (present !== undefined && present.annotation === annotation) return;
-    if (present !== undefined) forget(key, present);
+    if (present !== undefined) this.#forget(key, present);
     if (slice === undefined || annotation === undefined) return;
-    const check = readCheck(key, annotation, log);
+    const check = readCheck(key, annotation, this.#log);
     if (check === undefined) return;
     const state = { isUp: slice.endpoints[0]?.conditions?.ready === true, against: 0 };
     const next: Watched = { annotation, check, state, timer: undefined, isStopped: false };
-    watched.set(key, next);
+    this.#watched.set(key, next);
     // At a random moment of the first interval: a thousand processes are not to be probed all at once.
-    plan(key, next, options.world.random.float() * Math.min(check.intervalMs, 1000));
+    this.#plan(key, next, this.#options.world.random.float() * Math.min(check.intervalMs, 1000));
   }
 
-  function forget(key: string, present: Watched): void {
+  #forget(key: string, present: Watched): void {
     present.isStopped = true;
     present.timer?.cancel();
-    watched.delete(key);
+    this.#watched.delete(key);
   }
 
-  function plan(key: string, one: Watched, delayMs: number): void {
-    if (!one.isStopped) one.timer = options.world.timers.after(delayMs, () => void look(key, one));
+  #plan(key: string, one: Watched, delayMs: number): void {
+    if (!one.isStopped) one.timer = this.#options.world.timers.after(delayMs, () => void this.#look(key, one));
   }
 
-  async function look(key: string, one: Watched): Promise<void> {
+  async #look(key: string, one: Watched): Promise<void> {
     try {
-      await probeOnce(key, one);
+      await this.#probeOnce(key, one);
     } catch (error) {
       if (!isConflict(error) && !isNotFound(error))
-        log.warn('readiness was not written', { key, error: errorText(error) });
+        this.#log.warn('readiness was not written', { key, error: errorText(error) });
     }
-    plan(key, one, one.check.intervalMs * (0.9 + options.world.random.float() / 5));
+    this.#plan(key, one, one.check.intervalMs * (0.9 + this.#options.world.random.float() / 5));
   }
 
-  async function probeOnce(key: string, one: Watched): Promise<void> {
-    const address = slices.get(key)?.endpoints[0]?.addresses?.[0];
+  async #probeOnce(key: string, one: Watched): Promise<void> {
+    const address = this.#slices.get(key)?.endpoints[0]?.addresses?.[0];
     if (address === undefined) return;
     const { probe, timeoutMs } = one.check;
     const http = probe.kind === 'http' ? { isSecure: probe.isSecure, host: probe.host, path: probe.path } : undefined;
-    const answer = await options.prober.probe({ address, port: probe.port, http, timeoutMs });
+    const answer = await this.#options.prober.probe({ address, port: probe.port, http, timeoutMs });
     if (one.isStopped) return;
-    probes?.inc({ result: answer.isGood ? 'good' : 'bad' });
+    this.#probes?.inc({ result: answer.isGood ? 'good' : 'bad' });
     const before = one.state;
     one.state = nextCheckState(before, answer.isGood, one.check);
     if (one.state.isUp !== before.isUp) {
-      log.info(one.state.isUp ? 'process is ready' : 'process is not ready', {
+      this.#log.info(one.state.isUp ? 'process is ready' : 'process is not ready', {
         key,
         reason: answer.isGood ? undefined : answer.reason,
       });
     }
-    await write(slices, key, one.state.isUp);
+    await this.#write(this.#slices, key, one.state.isUp);
   }
 
   /** Also repeats a write that failed at an earlier look: what counts is what the slice says now. */
-  async function write(informer: Informer<EndpointSlice>, key: string, isReady: boolean): Promise<void> {
+  async #write(informer: Informer<EndpointSlice>, key: string, isReady: boolean): Promise<void> {
     const slice = informer.get(key);
     const endpoint = slice?.endpoints[0];
     if (slice === undefined || endpoint === undefined || endpoint.conditions?.ready === isReady) return;
     const conditions = { ready: isReady, serving: isReady, terminating: false };
-    await options.client.update(endpointSliceType, { ...slice, endpoints: [{ ...endpoint, conditions }] });
+    await this.#options.client.update(endpointSliceType, { ...slice, endpoints: [{ ...endpoint, conditions }] });
   }
-
-  slices.on(follow);
-  slices.start();
-  return {
-    get checks() {
-      return watched.size;
-    },
-    stop: () => {
-      slices.stop();
-      for (const [key, one] of watched) forget(key, one);
-    },
-  };
 }
 
 function readCheck(key: string, annotation: string, log: Log): HealthCheck | undefined {

@@ -3,7 +3,7 @@
 
 import { isSameJson } from '../base/json.ts';
 import { errorText, type Log } from '../base/log.ts';
-import { createQueue } from '../base/queue.ts';
+import { Queue } from '../base/queue.ts';
 import { repeat } from '../base/repeat.ts';
 import type { World } from '../base/world.ts';
 import type { Cluster } from '../clusterset/kinds/cluster.ts';
@@ -60,7 +60,7 @@ export function runFederationStatus(options: FederationStatusOptions): Federatio
     return undefined;
   }
 
-  const queue = createQueue({
+  const queue = new Queue({
     name: 'federation status',
     world,
     work: write,

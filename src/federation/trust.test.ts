@@ -4,7 +4,7 @@ import { silentLog } from '../base/log.ts';
 import type { Client } from '../kube/client/client.ts';
 import type { InformerReader } from '../kube/controller/informer.ts';
 import type { Federation } from './kinds/federation.ts';
-import { followTrust, type TrustedServers } from './trust.ts';
+import { FollowedTrust, type TrustedServers } from './trust.ts';
 
 test('trust: a resolver took the stub zone at its address -> it may name its cluster from there; failed ones and names may not', async () => {
   const simulation = new Simulation({ seed: 1 });
@@ -31,7 +31,7 @@ test('trust: a resolver took the stub zone at its address -> it may name its clu
     },
   } as unknown as InformerReader<Federation>;
   let trusted: TrustedServers | undefined;
-  const followed = followTrust({
+  const followed = new FollowedTrust({
     ...{ world: simulation.world('authority'), log: silentLog, federation: 'world', federations },
     broker: { client: {} as Client, clusterset: 'prod' },
     given: { trusted: { ranges: ['127.0.0.1/32'], identities: [] }, keys: [] },

@@ -31,13 +31,6 @@ export interface FollowTrustOptions {
   readonly setTrust: (trust: TrustedServers) => void;
 }
 
-export interface FollowedTrust {
-  /** Which keys are missing and why; empty if none is. */
-  problem(): string;
-  onProblem(listener: () => void): () => void;
-  stop(): void;
-}
-
 /** A resolver that took the stub zone over mutual TLS at its address may name the cluster of its clients from there. */
 function postedAddresses({ status }: Federation): string[] {
   const posted = (status?.stubZones ?? []).filter(({ state }) => state === 'Posted');
@@ -48,87 +41,102 @@ function postedAddresses({ status }: Federation): string[] {
 const repeatMs = 15_000;
 const missingRepeatMs = 3000;
 
-export function followTrust(options: FollowTrustOptions): FollowedTrust {
-  const { world, log, federations, given } = options;
-  const { client, clusterset } = options.broker;
-  const federationKey = `${clusterset}/${options.federation}`;
-  const listeners = new Set<() => void>();
+export class FollowedTrust {
+  readonly #options: FollowTrustOptions;
+  readonly #client;
+  readonly #clusterset;
+  readonly #federationKey;
+  readonly #listeners = new Set<() => void>();
   /** By the name of the Secret: what it said when it could last be read. */
-  let known = new Map<string, TsigKey>();
-  let problem = '';
-  let inForce = '';
-  let timer: Timer | undefined;
-  let turn = Promise.resolve();
-  let isStopped = false;
+  #known = new Map<string, TsigKey>();
+  #problem = '';
+  #inForce = '';
+  #timer: Timer | undefined;
+  #turn = Promise.resolve();
+  #isStopped = false;
+  readonly #unsubscribe;
 
-  async function take(): Promise<void> {
-    const said = federations.get(federationKey);
-    if (said === undefined || isStopped) return;
-    const { ranges = [], certificateNames = [], tsigKeys = [] } = said.spec?.source ?? {};
-    const trusted = {
-      ranges: [...given.trusted.ranges, ...ranges, ...postedAddresses(said)],
-      identities: [...given.trusted.identities, ...certificateNames],
-    };
-    const found = await Promise.all(tsigKeys.map(({ name }) => read(name)));
-    if (isStopped) return;
-    known = new Map(found.flatMap(({ name, key }) => (key ? [[name, key] as const] : [])));
-    put({ trusted, keys: [...given.keys, ...known.values()] });
-    tell(found.flatMap(({ why }) => (why === '' ? [] : [why])).join('; '));
-    if (tsigKeys.length > 0) again(problem === '' ? repeatMs : missingRepeatMs);
-  }
-
-  async function read(name: string): Promise<{ name: string; key?: TsigKey; why: string }> {
-    const ref = { namespace: clusterset, name };
-    try {
-      const found = tsigKeyOf(await client.get<Secret>(secretType, ref));
-      return 'problem' in found ? { name, why: found.problem } : { name, key: found, why: '' };
-    } catch (error) {
-      if (isNotFound(error)) return { name, why: `secret ${clusterset}/${name}: there is none` };
-      // The broker is away: the keys known before stay trusted.
-      return { name, key: known.get(name), why: `secret ${clusterset}/${name}: ${errorText(error)}` };
-    }
-  }
-
-  function put(trust: TrustedServers): void {
-    const text = JSON.stringify(trust);
-    if (text === inForce) return;
-    options.setTrust(trust);
-    inForce = text;
-  }
-
-  function tell(why: string): void {
-    if (why === problem) return;
-    problem = why;
-    if (why === '') log.info('all keys of trusted resolvers can be read');
-    else log.warn('cannot read a key of a trusted resolver; the others are in force', { why });
-    for (const listener of listeners) listener();
-  }
-
-  function again(delayMs: number): void {
-    timer?.cancel();
-    timer = world.timers.after(delayMs, look);
-  }
-
-  function look(): void {
-    timer?.cancel();
-    turn = turn.then(take).catch((error) => {
-      log.warn('cannot apply the list of trusted resolvers', { error: errorText(error) });
+  constructor(options: FollowTrustOptions) {
+    this.#options = options;
+    const { client, clusterset } = this.#options.broker;
+    this.#client = client;
+    this.#clusterset = clusterset;
+    this.#federationKey = `${this.#clusterset}/${this.#options.federation}`;
+    this.#unsubscribe = this.#options.federations.on((key, next, previous) => {
+      if (key === this.#federationKey && next !== undefined && !isSameSpec(next, previous)) this.#look();
     });
   }
 
-  const unsubscribe = federations.on((key, next, previous) => {
-    if (key === federationKey && next !== undefined && !isSameSpec(next, previous)) look();
-  });
-  return {
-    problem: () => problem,
-    onProblem: (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    stop: () => {
-      isStopped = true;
-      timer?.cancel();
-      unsubscribe();
-    },
-  };
+  /** Which keys are missing and why; empty if none is. */
+  problem(): string {
+    return this.#problem;
+  }
+
+  onProblem(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    this.#unsubscribe();
+  }
+
+  async #take(): Promise<void> {
+    const said = this.#options.federations.get(this.#federationKey);
+    if (said === undefined || this.#isStopped) return;
+    const { ranges = [], certificateNames = [], tsigKeys = [] } = said.spec?.source ?? {};
+    const trusted = {
+      ranges: [...this.#options.given.trusted.ranges, ...ranges, ...postedAddresses(said)],
+      identities: [...this.#options.given.trusted.identities, ...certificateNames],
+    };
+    const found = await Promise.all(tsigKeys.map(({ name }) => this.#read(name)));
+    if (this.#isStopped) return;
+    this.#known = new Map(found.flatMap(({ name, key }) => (key ? [[name, key] as const] : [])));
+    this.#put({ trusted, keys: [...this.#options.given.keys, ...this.#known.values()] });
+    this.#tell(found.flatMap(({ why }) => (why === '' ? [] : [why])).join('; '));
+    if (tsigKeys.length > 0) this.#again(this.#problem === '' ? repeatMs : missingRepeatMs);
+  }
+
+  async #read(name: string): Promise<{ name: string; key?: TsigKey; why: string }> {
+    const ref = { namespace: this.#clusterset, name };
+    try {
+      const found = tsigKeyOf(await this.#client.get<Secret>(secretType, ref));
+      return 'problem' in found ? { name, why: found.problem } : { name, key: found, why: '' };
+    } catch (error) {
+      if (isNotFound(error)) return { name, why: `secret ${this.#clusterset}/${name}: there is none` };
+      // The broker is away: the keys known before stay trusted.
+      return { name, key: this.#known.get(name), why: `secret ${this.#clusterset}/${name}: ${errorText(error)}` };
+    }
+  }
+
+  #put(trust: TrustedServers): void {
+    const text = JSON.stringify(trust);
+    if (text === this.#inForce) return;
+    this.#options.setTrust(trust);
+    this.#inForce = text;
+  }
+
+  #tell(why: string): void {
+    if (why === this.#problem) return;
+    this.#problem = why;
+    if (why === '') this.#options.log.info('all keys of trusted resolvers can be read');
+    else this.#options.log.warn('cannot read a key of a trusted resolver; the others are in force', { why });
+    for (const listener of this.#listeners) listener();
+  }
+
+  #again(delayMs: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#options.world.timers.after(delayMs, () => this.#look());
+  }
+
+  #look(): void {
+    this.#timer?.cancel();
+    this.#turn = this.#turn
+      .then(() => this.#take())
+      .catch((error) => {
+        this.#options.log.warn('cannot apply the list of trusted resolvers', { error: errorText(error) });
+      });
+  }
 }

@@ -774,8 +774,8 @@ export const mends: readonly Mend[] = [
     test: 'src/main/secret-rights.test.ts',
     title: 'secrets: the authority of xds -> readable by xds alone; no account lies where Secrets can be made',
     file: 'src/install/parts.ts',
-    was: '          namespace: xdsNamespace,\n',
-    became: "          namespace: 'portolan-system',\n",
+    was: '        namespace: xdsNamespace,\n',
+    became: "        namespace: 'portolan-system',\n",
   },
   {
     test: 'src/main/agent/rights.test.ts',

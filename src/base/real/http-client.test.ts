@@ -14,7 +14,7 @@ import { Simulation } from '../../../sim/virtual-world.ts';
 import { openPki, type Pki } from '../../home/security/pki.ts';
 import { type HttpAccess, type HttpResponse, type HttpTransport, readBody } from '../http.ts';
 import { silentLog } from '../log.ts';
-import { createHttpClient } from './http-client.ts';
+import { HttpClient } from './http-client.ts';
 
 /** A loaded machine is late by this much. */
 const loadMs = 3_000;
@@ -366,7 +366,7 @@ describe('http client', () => {
 
 function clientOf(access: HttpAccess, pingMs?: number): HttpTransport {
   const pingTimes = pingMs === undefined ? undefined : { pingEveryMs: pingMs, pingAnswerMs: pingMs * 3 };
-  const client = createHttpClient(access, pingTimes === undefined ? {} : { pingTimes });
+  const client = new HttpClient(access, pingTimes === undefined ? {} : { pingTimes });
   endings.push(() => client.close());
   return client;
 }

@@ -8,18 +8,6 @@ import { ConnectionError } from './connection-error.ts';
 import { responseBody } from './response-body.ts';
 import { UnprocessedError } from './unprocessed-error.ts';
 
-export interface Http2Session {
-  send(request: HttpRequest): Promise<HttpResponse>;
-  /** Resolves when the server has said how many requests it takes at once; until then there is room for none. */
-  readonly whenReady: Promise<void>;
-  hasRoom(): boolean;
-  /** Nothing is left of it: one that takes no more requests may still have some under way. */
-  isGone(): boolean;
-  /** Lets requests under way end. */
-  retire(): void;
-  destroy(): void;
-}
-
 export interface PingTimes {
   readonly pingEveryMs: number;
   readonly pingAnswerMs: number;
@@ -40,68 +28,69 @@ export interface Http2SessionOptions {
   readonly pingTimes?: PingTimes;
 }
 
-export function createHttp2Session({
-  socket,
-  server,
-  pingTimes = defaultPingTimes,
-}: Http2SessionOptions): Http2Session {
-  const session = connect(server, {
-    createConnection: () => socket,
-    settings: { enablePush: false, initialWindowSize: streamWindowBytes },
-  });
-  let openStreams = 0;
-  let isReady = false;
+export class Http2Session {
+  readonly #socket: Socket;
+  readonly #server: string;
+  readonly #pingTimes: PingTimes;
+  readonly #session;
+  #openStreams = 0;
+  #isReady = false;
   /** A request was given up without an answer, and the peer has been silent since: nothing new goes this way. */
-  let isSuspect = false;
-  let failure: Error | undefined;
-  session.once('connect', () => session.setLocalWindowSize(connectionWindowBytes));
-  session.on('error', (error) => {
-    failure ??= error;
-  });
-  const stopPings = keepPinging(session, pingTimes, (error) => {
-    failure = error;
-    session.destroy(error);
-  });
-  session.once('close', () => {
-    stopPings();
-    socket.destroy();
-  });
+  #isSuspect = false;
+  #failure: Error | undefined;
+  readonly #stopPings;
+  readonly whenReady: Promise<void>;
 
-  const whenReady = new Promise<void>((resolve, reject) => {
-    session.once('remoteSettings', () => {
-      isReady = true;
-      resolve();
+  constructor({ socket, server, pingTimes = defaultPingTimes }: Http2SessionOptions) {
+    this.#socket = socket;
+    this.#server = server;
+    this.#pingTimes = pingTimes;
+    this.#session = connect(this.#server, {
+      createConnection: () => this.#socket,
+      settings: { enablePush: false, initialWindowSize: streamWindowBytes },
     });
-    session.once('close', () =>
-      reject(new UnprocessedError(`${server}: the connection closed before it could be used`, { cause: failure })),
-    );
-  });
-  const streamsMax = () => session.remoteSettings.maxConcurrentStreams ?? streamsMaxDefault;
-  const isOpen = () => !session.closed && !session.destroyed;
-
-  function suspect(): void {
-    if (isSuspect || session.destroyed) return;
-    isSuspect = true;
-    session.ping((error) => {
-      if (error === null) isSuspect = false;
+    this.#session.once('connect', () => this.#session.setLocalWindowSize(connectionWindowBytes));
+    this.#session.on('error', (error) => {
+      this.#failure ??= error;
+    });
+    this.#stopPings = keepPinging(this.#session, this.#pingTimes, (error) => {
+      this.#failure = error;
+      this.#session.destroy(error);
+    });
+    this.#session.once('close', () => {
+      this.#stopPings();
+      this.#socket.destroy();
+    });
+    this.whenReady = new Promise<void>((resolve, reject) => {
+      this.#session.once('remoteSettings', () => {
+        this.#isReady = true;
+        resolve();
+      });
+      this.#session.once('close', () =>
+        reject(
+          new UnprocessedError(`${this.#server}: the connection closed before it could be used`, {
+            cause: this.#failure,
+          }),
+        ),
+      );
     });
   }
 
-  function send(request: HttpRequest): Promise<HttpResponse> {
+  send(request: HttpRequest): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
-      const what = `${request.method} ${server}${request.path}`;
-      const stream = openStream(session, request, what);
-      openStreams += 1;
-      const describe = (cause: unknown) => describeFailure(what, { stream, cause, sessionFailure: failure });
+      const what = `${request.method} ${this.#server}${request.path}`;
+      const stream = openStream(this.#session, request, what);
+      this.#openStreams += 1;
+      const describe = (cause: unknown) => describeFailure(what, { stream, cause, sessionFailure: this.#failure });
       const sentMs = performance.now();
       let isAnswered = false;
       const onAbort = () => {
-        if (!isAnswered && performance.now() - sentMs >= unansweredMs) suspect();
+        if (!isAnswered && performance.now() - sentMs >= unansweredMs) this.#suspect();
         cancel(stream, request.signal?.reason);
       };
       request.signal?.addEventListener('abort', onAbort, { once: true });
       stream.once('close', () => {
-        openStreams -= 1;
+        this.#openStreams -= 1;
         request.signal?.removeEventListener('abort', onAbort);
         reject(describe(new Error('closed without an answer')));
       });
@@ -119,18 +108,40 @@ export function createHttp2Session({
     });
   }
 
-  return {
-    send,
-    whenReady,
-    isGone: () => session.destroyed && socket.destroyed,
-    hasRoom: () => isReady && isOpen() && !isSuspect && openStreams < streamsMax(),
-    retire: () => session.close(),
-    // The session lets go of its socket at times without closing it, when the server goes away meanwhile.
-    destroy: () => {
-      session.destroy();
-      socket.destroy();
-    },
-  };
+  /** Nothing is left of it: one that takes no more requests may still have some under way. */
+  isGone(): boolean {
+    return this.#session.destroyed && this.#socket.destroyed;
+  }
+
+  hasRoom(): boolean {
+    return this.#isReady && this.#isOpen() && !this.#isSuspect && this.#openStreams < this.#streamsMax();
+  }
+
+  /** Lets requests under way end. */
+  retire(): void {
+    return this.#session.close();
+  }
+
+  destroy(): void {
+    this.#session.destroy();
+    this.#socket.destroy();
+  }
+
+  #streamsMax() {
+    return this.#session.remoteSettings.maxConcurrentStreams ?? streamsMaxDefault;
+  }
+
+  #isOpen() {
+    return !this.#session.closed && !this.#session.destroyed;
+  }
+
+  #suspect(): void {
+    if (this.#isSuspect || this.#session.destroyed) return;
+    this.#isSuspect = true;
+    this.#session.ping((error) => {
+      if (error === null) this.#isSuspect = false;
+    });
+  }
 }
 
 function openStream(session: ClientHttp2Session, request: HttpRequest, what: string): ClientHttp2Stream {

@@ -3,14 +3,14 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { World } from '../world.ts';
 import { createRealDisk } from './disk.ts';
-import { createHttpClient } from './http-client.ts';
+import { HttpClient } from './http-client.ts';
 
 export function createRealWorld(): World {
   return {
     clock: { wallMs: () => Date.now(), monotonicMs: () => performance.now() },
     timers: { after },
     random: { float: () => Math.random(), bytes: (count) => randomBytes(count), uuid: () => randomUUID() },
-    network: { http: (access) => createHttpClient(access) },
+    network: { http: (access) => new HttpClient(access) },
     disk: createRealDisk(),
   };
 }

@@ -1,7 +1,7 @@
 // Keeps the ClusterSet's DNS options and the places of its members at home, where resolvers and proxies read them.
 
 import { errorText, type Log } from '../../base/log.ts';
-import { createQueue } from '../../base/queue.ts';
+import { Queue } from '../../base/queue.ts';
 import type { World } from '../../base/world.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { apply, replaceWith } from '../../kube/client/apply.ts';
@@ -52,7 +52,7 @@ export function runClusterSetDns(options: ClusterSetDnsOptions): ClusterSetDnsCo
     return undefined;
   }
 
-  const queue = createQueue({
+  const queue = new Queue({
     name: 'clusterset dns',
     world,
     work: write,

@@ -37,15 +37,7 @@ const answerRoom = 2 * udpPayloadMax;
 
 export async function listenUdp(options: UdpOptions): Promise<Listening> {
   const { responder, tally } = options;
-  const isV6 = isIPv6(options.host);
-  const socket = createSocket({
-    type: isV6 ? 'udp6' : 'udp4',
-    reusePort: options.reusePort,
-    ipv6Only: isV6,
-    recvBufferSize: undefined,
-    // Addresses come from the kernel as text: there is nothing to look up, and no reason to leave this tick.
-    lookup: (address, _options, callback) => callback(null, address, isV6 ? 6 : 4),
-  });
+  const socket = openSocket(options);
   const answer = new Answer(new Uint8Array(blockBytes));
   answer.nsid = options.nsid;
   let at = 0;
@@ -119,6 +111,18 @@ export async function listenUdp(options: UdpOptions): Promise<Listening> {
         }),
       ),
   };
+}
+
+function openSocket({ host, reusePort }: UdpOptions): Socket {
+  const isV6 = isIPv6(host);
+  return createSocket({
+    type: isV6 ? 'udp6' : 'udp4',
+    reusePort,
+    ipv6Only: isV6,
+    recvBufferSize: undefined,
+    // Addresses come from the kernel as text: there is nothing to look up, and no reason to leave this tick.
+    lookup: (address, _options, callback) => callback(null, address, isV6 ? 6 : 4),
+  });
 }
 
 function bind(socket: Socket, { host, port }: UdpOptions): Promise<void> {

@@ -24,28 +24,44 @@ interface Connection {
   answers: number;
 }
 
-export interface TlsConnections {
-  /** The reply under the id that was sent; whether it answers the question is for the caller to see. */
-  ask(options: ExchangeOptions & { readonly tls: TlsClient }): Promise<Uint8Array>;
-  close(): void;
-}
-
 class BrokenError extends Error {}
 
-export function createTlsConnections(world: Pick<World, 'timers' | 'random'>): TlsConnections {
-  const open = new Map<TlsClient, Map<string, Connection>>();
+export class TlsConnections {
+  readonly #world: Pick<World, 'timers' | 'random'>;
+  readonly #open = new Map<TlsClient, Map<string, Connection>>();
 
-  function connectionTo({ server, tls }: ExchangeOptions & { readonly tls: TlsClient }): Connection {
+  constructor(world: Pick<World, 'timers' | 'random'>) {
+    this.#world = world;
+  }
+
+  /** The reply under the id that was sent; whether it answers the question is for the caller to see. */
+  async ask(options: ExchangeOptions & { readonly tls: TlsClient }): Promise<Uint8Array> {
+    const connection = this.#connectionTo(options);
+    const isUsed = connection.answers > 0;
+    try {
+      return await this.#askOn(connection, options);
+    } catch (error) {
+      // It may have been closed for being idle just when we asked.
+      if (!isUsed || !(error instanceof BrokenError)) throw error;
+      return this.#askOn(this.#connectionTo(options), options);
+    }
+  }
+
+  close(): void {
+    for (const ours of [...this.#open.values()]) for (const { socket } of [...ours.values()]) socket.destroy();
+  }
+
+  #connectionTo({ server, tls }: ExchangeOptions & { readonly tls: TlsClient }): Connection {
     const where = `${server.host}:${server.port}`;
-    const ours = open.get(tls) ?? new Map<string, Connection>();
-    open.set(tls, ours);
+    const ours = this.#open.get(tls) ?? new Map<string, Connection>();
+    this.#open.set(tls, ours);
     const known = ours.get(where);
     if (known) return known;
     const connection: Connection = { socket: dial(server, tls), waiting: new Map(), unsent: [], answers: 0 };
     ours.set(where, connection);
     const end = (error: Error) => {
       if (ours.get(where) === connection) ours.delete(where);
-      if (ours.size === 0 && open.get(tls) === ours) open.delete(tls);
+      if (ours.size === 0 && this.#open.get(tls) === ours) this.#open.delete(tls);
       connection.socket.destroy();
       for (const { reject } of [...connection.waiting.values()]) reject(error);
     };
@@ -59,24 +75,24 @@ export function createTlsConnections(world: Pick<World, 'timers' | 'random'>): T
     return connection;
   }
 
-  function freshId({ waiting }: Connection): number {
+  #freshId({ waiting }: Connection): number {
     for (;;) {
-      const bytes = world.random.bytes(2);
+      const bytes = this.#world.random.bytes(2);
       const id = (bytes[0]! << 8) | bytes[1]!;
       if (!waiting.has(id)) return id;
     }
   }
 
-  function askOn(connection: Connection, { server, message, timeoutMs }: ExchangeOptions): Promise<Uint8Array> {
+  #askOn(connection: Connection, { server, message, timeoutMs }: ExchangeOptions): Promise<Uint8Array> {
     const { socket, waiting, answers } = connection;
-    const id = freshId(connection);
+    const id = this.#freshId(connection);
     return new Promise((resolve, reject) => {
       let timer: Timer | undefined;
       const end = () => {
         timer?.cancel();
         waiting.delete(id);
       };
-      timer = world.timers.after(timeoutMs, () => {
+      timer = this.#world.timers.after(timeoutMs, () => {
         end();
         reject(new Error(`${server.host}:${server.port} did not answer over TLS within ${timeoutMs} ms`));
         // Nothing came at all: the next question had better not wait for the same.
@@ -96,23 +112,6 @@ export function createTlsConnections(world: Pick<World, 'timers' | 'random'>): T
       else socket.write(framed(message, id));
     });
   }
-
-  return {
-    ask: async (options) => {
-      const connection = connectionTo(options);
-      const isUsed = connection.answers > 0;
-      try {
-        return await askOn(connection, options);
-      } catch (error) {
-        // It may have been closed for being idle just when we asked.
-        if (!isUsed || !(error instanceof BrokenError)) throw error;
-        return askOn(connectionTo(options), options);
-      }
-    },
-    close: () => {
-      for (const ours of [...open.values()]) for (const { socket } of [...ours.values()]) socket.destroy();
-    },
-  };
 }
 
 function dial(server: ExchangeOptions['server'], tls: TlsClient): TLSSocket {

@@ -5,14 +5,14 @@ import type { World } from '../../base/world.ts';
 import { headerBytes } from '../message/wire.ts';
 import type { Exchange, ExchangeOptions, TakeReply } from './exchange.ts';
 import { isReplyTo } from './reply.ts';
-import { createTlsConnections } from './tls-connections.ts';
+import { TlsConnections } from './tls-connections.ts';
 import { UdpSockets } from './udp-sockets.ts';
 
 export function createTransport(world: Pick<World, 'clock' | 'timers' | 'random'>): Exchange {
   const udp = new UdpSockets(world);
   /** Ends each question that waits for TCP: it must not keep the process alive until its time is over. */
   const stopping = new AbortController();
-  const connections = createTlsConnections(world);
+  const connections = new TlsConnections(world);
   let isClosed = false;
 
   function askUdp(options: ExchangeOptions): Promise<Uint8Array> {

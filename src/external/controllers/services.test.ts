@@ -21,7 +21,7 @@ import type { NameOwner } from '../rules/hostnames.ts';
 import { createAuthority } from '../testing/pem.ts';
 import { externalService } from '../testing/services.ts';
 import { runBrokerCopies } from './broker-copies.ts';
-import { type ExternalGround, runExternalServices } from './services.ts';
+import { type ExternalGround, ExternalServicesController } from './services.ts';
 
 const namespace = 'portolan-system';
 const vip = (value: string, more = '') =>
@@ -58,7 +58,7 @@ async function start({
   const run = () => {
     processes += 1;
     const world = simulation.world(`external-${cluster}-${processes}`);
-    return runExternalServices({
+    return new ExternalServicesController({
       ...{ world, log, home: home.admin, namespace, plugins: builtinPlugins },
       ...{
         place: () => ({ clusterset: 'prod', cluster }),

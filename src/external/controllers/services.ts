@@ -56,18 +56,6 @@ export interface ExternalGround {
   readonly pools: readonly Pool[];
 }
 
-export interface ExternalServicesController {
-  /** The place of this cluster or its ground may have changed. */
-  nudge(): void;
-  /** The Envoys of this cluster have come or gone. */
-  planeChanged(): void;
-  /** Somebody of another kind claims these names, or no longer does. */
-  othersChanged(hostnames: Iterable<string>): void;
-  /** The external service that has a name, for people; undefined if none has it. */
-  holderOf(hostname: string): string | undefined;
-  stop(): Promise<void>;
-}
-
 /** Certificates run out without an event. */
 const lookAgainMs = 600_000;
 /** Addresses come free without an event that names us. */
@@ -77,93 +65,186 @@ const generatorsKey = 'generators';
 /** Before a hostname that may have to give its address back. */
 const releasePrefix = 'release ';
 
-export function runExternalServices(options: ExternalServicesOptions): ExternalServicesController {
-  const { world, home, namespace } = options;
-  const log = options.log.with({ part: 'external services' });
-  const at = { client: home, world, log, namespace };
-  const services = createInformer<MeshExternalService>({ ...at, type: meshExternalServiceType });
-  const generators = createInformer<HostnameGenerator>({ ...at, type: hostnameGeneratorType });
-  const secrets = createInformer<Secret>({ ...at, namespace: externalNamespace, type: secretType });
-  const claims = createInformer<AddressClaim>({
-    ...{ client: home, world, log, type: addressClaimType },
-    indexes: { [claimsByOwner]: (claim) => [ownerKey(claim.spec.owner)] },
-  });
-  const allocator = createAllocator({ home, world, log, claims });
-  const overlapLog = new OverlapLog(log, world);
+export class ExternalServicesController {
+  readonly #options: ExternalServicesOptions;
+  readonly #log;
+  readonly #at;
+  readonly #services;
+  readonly #generators;
+  readonly #secrets;
+  readonly #claims;
+  readonly #allocator;
+  readonly #overlapLog;
   /** Undefined until the first look, and when the ground has changed. */
-  let book: ServiceBook | undefined;
+  #book: ServiceBook | undefined;
   /** Services that the book has not taken in yet. */
-  const pending = new Set<string>();
+  readonly #pending = new Set<string>();
+  readonly #gate;
+  readonly #sources;
+  readonly #controller;
+  readonly #informers: Informer<never>[];
 
-  function newBook(): ServiceBook {
-    const { ranges, zones, pools } = options.ground();
+  constructor(options: ExternalServicesOptions) {
+    this.#options = options;
+    this.#log = this.#options.log.with({ part: 'external services' });
+    this.#at = {
+      client: this.#options.home,
+      world: this.#options.world,
+      log: this.#log,
+      namespace: this.#options.namespace,
+    };
+    this.#services = createInformer<MeshExternalService>({ ...this.#at, type: meshExternalServiceType });
+    this.#generators = createInformer<HostnameGenerator>({ ...this.#at, type: hostnameGeneratorType });
+    this.#secrets = createInformer<Secret>({ ...this.#at, namespace: externalNamespace, type: secretType });
+    this.#claims = createInformer<AddressClaim>({
+      ...{ client: this.#options.home, world: this.#options.world, log: this.#log, type: addressClaimType },
+      indexes: { [claimsByOwner]: (claim) => [ownerKey(claim.spec.owner)] },
+    });
+    this.#allocator = createAllocator({
+      home: this.#options.home,
+      world: this.#options.world,
+      log: this.#log,
+      claims: this.#claims,
+    });
+    this.#overlapLog = new OverlapLog(this.#log, this.#options.world);
+    this.#gate = { informer: { on: () => () => {}, whenSynced: this.#options.whenKnown } };
+    this.#sources = [
+      this.#gate,
+      { informer: this.#services, keysOf: (key: string) => this.#again([key]) },
+      {
+        informer: this.#generators,
+        keysOf: (_key: string, next?: HostnameGenerator, previous?: HostnameGenerator) =>
+          isSameJson(next?.spec, previous?.spec) &&
+          isSameJson(next?.metadata.annotations, previous?.metadata.annotations)
+            ? [generatorsKey]
+            : this.#everything(),
+      },
+      {
+        informer: this.#secrets,
+        keysOf: (key: string) => this.#again(this.#book?.naming(key.slice(externalNamespace.length + 1)) ?? []),
+      },
+      {
+        informer: this.#claims,
+        keysOf: (_key: string, next?: AddressClaim, previous?: AddressClaim) => {
+          const { owner } = (next ?? previous)!.spec;
+          return isOurs(owner) ? [...(this.#book?.claimants(owner.name) ?? []), `${releasePrefix}${owner.name}`] : [];
+        },
+      },
+    ];
+    this.#controller = runController({
+      name: 'external-services',
+      world: this.#options.world,
+      log: this.#log,
+      sources: this.#sources,
+      reconcile: (key) => this.#reconcile(key),
+      concurrency: 1,
+    });
+    this.#informers = [this.#services, this.#generators, this.#secrets, this.#claims] as never;
+    for (const informer of this.#informers) informer.start();
+    this.#controller.queue.add(allKey);
+  }
+
+  /** The place of this cluster or its ground may have changed. */
+  nudge(): void {
+    for (const key of this.#everything()) this.#controller.queue.add(key);
+  }
+
+  /** The Envoys of this cluster have come or gone. */
+  planeChanged(): void {
+    for (const key of this.#services.keys()) this.#controller.queue.add(key);
+  }
+
+  /** Somebody of another kind claims these names, or no longer does. */
+  othersChanged(hostnames: Iterable<string>): void {
+    for (const hostname of hostnames) {
+      const claimants = this.#book?.claimants(hostname) ?? new Set();
+      for (const key of claimants) this.#controller.queue.add(key);
+      if (claimants.size > 0) this.#controller.queue.add(`${releasePrefix}${hostname}`);
+    }
+  }
+
+  /** The external service that has a name, for people; undefined if none has it. */
+  holderOf(hostname: string): string | undefined {
+    return this.#book?.names.holder(hostname);
+  }
+
+  async stop(): Promise<void> {
+    for (const informer of this.#informers) informer.stop();
+    await this.#controller.stop();
+  }
+
+  #newBook(): ServiceBook {
+    const { ranges, zones, pools } = this.#options.ground();
     const own = ranges.map((range) => ({ whose: 'external services', range }));
     const made = new ServiceBook({
-      generators: [...generators.values()].filter(isCounting),
-      ...{ zones, pools: [...own, ...pools], othersAt: options.othersAt },
-      ...{ place: options.place(), plugins: options.plugins },
-      secrets: (name, key) => secrets.get(`${externalNamespace}/${name}`)?.data?.[key],
+      generators: [...this.#generators.values()].filter(isCounting),
+      ...{ zones, pools: [...own, ...pools], othersAt: this.#options.othersAt },
+      ...{ place: this.#options.place(), plugins: this.#options.plugins },
+      secrets: (name, key) => this.#secrets.get(`${externalNamespace}/${name}`)?.data?.[key],
     });
-    pending.clear();
+    this.#pending.clear();
     const hostnames = new Set<string>();
-    for (const [key, object] of entriesOf(services)) {
+    for (const [key, object] of entriesOf(this.#services)) {
       for (const name of made.set(key, object).hostnames) hostnames.add(name);
-      controller.queue.add(key);
+      this.#controller.queue.add(key);
     }
-    for (const { spec } of claims.values()) if (isOurs(spec.owner)) hostnames.add(spec.owner.name);
-    namesChanged(hostnames);
+    for (const { spec } of this.#claims.values()) if (isOurs(spec.owner)) hostnames.add(spec.owner.name);
+    this.#namesChanged(hostnames);
     return made;
   }
 
   /** With all that has happened so far. */
-  function currentBook(): ServiceBook {
-    book ??= newBook();
-    for (const key of pending) {
-      pending.delete(key);
-      const { services: others, hostnames } = book.set(key, services.get(key));
-      for (const other of others) controller.queue.add(other);
-      namesChanged(hostnames);
+  #currentBook(): ServiceBook {
+    this.#book ??= this.#newBook();
+    for (const key of this.#pending) {
+      this.#pending.delete(key);
+      const { services: others, hostnames } = this.#book.set(key, this.#services.get(key));
+      for (const other of others) this.#controller.queue.add(other);
+      this.#namesChanged(hostnames);
     }
-    return book;
+    return this.#book;
   }
 
-  function namesChanged(hostnames: ReadonlySet<string>): void {
+  #namesChanged(hostnames: ReadonlySet<string>): void {
     if (hostnames.size === 0) return;
-    for (const hostname of hostnames) controller.queue.add(`${releasePrefix}${hostname}`);
-    controller.queue.add(generatorsKey);
-    options.onNames?.(hostnames);
+    for (const hostname of hostnames) this.#controller.queue.add(`${releasePrefix}${hostname}`);
+    this.#controller.queue.add(generatorsKey);
+    this.#options.onNames?.(hostnames);
   }
 
-  async function reconcile(key: string): Promise<{ requeueAfterMs: number } | undefined> {
-    const current = currentBook();
+  async #reconcile(key: string): Promise<{ requeueAfterMs: number } | undefined> {
+    const current = this.#currentBook();
     if (key === allKey) return undefined;
-    if (key === generatorsKey) return writeGenerators(current);
-    if (key.startsWith(releasePrefix)) return release(current, key.slice(releasePrefix.length));
-    const held = await hold(current, key);
+    if (key === generatorsKey) return this.#writeGenerators(current);
+    if (key.startsWith(releasePrefix)) return this.#release(current, key.slice(releasePrefix.length));
+    const held = await this.#hold(current, key);
     // Something happened meanwhile: look at it first.
-    if (book !== current || pending.size > 0) {
-      controller.queue.add(key);
+    if (this.#book !== current || this.#pending.size > 0) {
+      this.#controller.queue.add(key);
       return undefined;
     }
-    for (const other of current.hold(key, held)) controller.queue.add(other);
+    for (const other of current.hold(key, held)) this.#controller.queue.add(other);
     const object = current.object(key);
-    const status = current.statusOf(key, held, { nowMs: world.clock.wallMs(), plane: options.plane() });
-    overlapLog.set(key, status?.overlaps ?? []);
+    const status = current.statusOf(key, held, {
+      nowMs: this.#options.world.clock.wallMs(),
+      plane: this.#options.plane(),
+    });
+    this.#overlapLog.set(key, status?.overlaps ?? []);
     if (object === undefined || status === undefined) return undefined;
-    await writeStatus(object, status);
+    await this.#writeStatus(object, status);
     if (held.exhausted.size > 0) return { requeueAfterMs: exhaustedRetryMs };
     return current.hasCertificates(key) ? { requeueAfterMs: lookAgainMs } : undefined;
   }
 
-  async function hold(current: ServiceBook, key: string): Promise<HeldAddresses> {
-    const { ranges } = options.ground();
+  async #hold(current: ServiceBook, key: string): Promise<HeldAddresses> {
+    const { ranges } = this.#options.ground();
     const ips = new Map<string, string[]>();
     const exhausted = new Map<string, string>();
     for (const { hostname, status } of current.addressesOf(key)) {
       if (status !== 'Available' || ips.has(hostname)) continue;
       const own: string[] = [];
       for (const range of ranges) {
-        const held = await allocator.hold({ owner: ownerOfName(hostname), range, present: [], wishes: [] });
+        const held = await this.#allocator.hold({ owner: ownerOfName(hostname), range, present: [], wishes: [] });
         if (held.kind === 'held') own.push(held.address);
         else exhausted.set(hostname, `no ${range.family} address is left for external services`);
       }
@@ -172,97 +253,56 @@ export function runExternalServices(options: ExternalServicesOptions): ExternalS
     return { ips, exhausted };
   }
 
-  async function release(current: ServiceBook, hostname: string): Promise<undefined> {
+  async #release(current: ServiceBook, hostname: string): Promise<undefined> {
     const owner = ownerOfName(hostname);
-    const isHeld = claims.byIndex(claimsByOwner, ownerKey(owner)).some(({ spec }) => spec.releasedAt === undefined);
-    if (isHeld && current.names.holder(hostname) === undefined) await allocator.release(owner);
+    const isHeld = this.#claims
+      .byIndex(claimsByOwner, ownerKey(owner))
+      .some(({ spec }) => spec.releasedAt === undefined);
+    if (isHeld && current.names.holder(hostname) === undefined) await this.#allocator.release(owner);
   }
 
-  async function writeStatus(object: MeshExternalService, { conditions: found, ...rest }: WantedStatus): Promise<void> {
-    const conditions = withConditions(object.status?.conditions, found, stampOf(object));
+  async #writeStatus(object: MeshExternalService, { conditions: found, ...rest }: WantedStatus): Promise<void> {
+    const conditions = withConditions(object.status?.conditions, found, this.#stampOf(object));
     const present = object.status ?? {};
     const isSame =
       conditions === present.conditions &&
       Object.entries(rest).every(([field, value]) => isSameJson(value, present[field as keyof typeof rest] ?? []));
     if (isSame) return;
     const status = { ...present, ...rest, conditions } as MeshExternalService['status'];
-    await home.updateStatus(meshExternalServiceType, { ...object, status } as MeshExternalService).catch(ignoreGone);
+    await this.#options.home
+      .updateStatus(meshExternalServiceType, { ...object, status } as MeshExternalService)
+      .catch(ignoreGone);
   }
 
-  async function writeGenerators(current: ServiceBook): Promise<undefined> {
-    for (const generator of [...generators.values()].sort(byName)) {
+  async #writeGenerators(current: ServiceBook): Promise<undefined> {
+    for (const generator of [...this.#generators.values()].sort(byName)) {
       const selected = isCounting(generator) ? current.names.selected(generator) : 0;
       const condition = generatorCondition(generator, selected);
-      const conditions = withConditions(generator.status?.conditions, [condition], stampOf(generator));
+      const conditions = withConditions(generator.status?.conditions, [condition], this.#stampOf(generator));
       if (conditions === generator.status?.conditions && generator.status?.selected === selected) continue;
       const next = { ...generator, status: { ...generator.status, selected, conditions: [...conditions] } };
-      await home.updateStatus(hostnameGeneratorType, next).catch(ignoreGone);
+      await this.#options.home.updateStatus(hostnameGeneratorType, next).catch(ignoreGone);
     }
   }
 
-  function stampOf({ metadata }: { readonly metadata: { readonly generation?: number } }) {
+  #stampOf({ metadata }: { readonly metadata: { readonly generation?: number } }) {
     const { generation } = metadata;
     return {
-      now: formatTime(world.clock.wallMs()),
+      now: formatTime(this.#options.world.clock.wallMs()),
       observedGeneration: generation,
     };
   }
 
-  function again(keys: Iterable<string>): string[] {
+  #again(keys: Iterable<string>): string[] {
     const list = [...keys];
-    for (const key of list) pending.add(key);
+    for (const key of list) this.#pending.add(key);
     return list;
   }
 
-  function everything(): string[] {
-    book = undefined;
+  #everything(): string[] {
+    this.#book = undefined;
     return [allKey, generatorsKey];
   }
-
-  const gate = { informer: { on: () => () => {}, whenSynced: options.whenKnown } };
-  const sources = [
-    gate,
-    { informer: services, keysOf: (key: string) => again([key]) },
-    {
-      informer: generators,
-      keysOf: (_key: string, next?: HostnameGenerator, previous?: HostnameGenerator) =>
-        isSameJson(next?.spec, previous?.spec) && isSameJson(next?.metadata.annotations, previous?.metadata.annotations)
-          ? [generatorsKey]
-          : everything(),
-    },
-    { informer: secrets, keysOf: (key: string) => again(book?.naming(key.slice(externalNamespace.length + 1)) ?? []) },
-    {
-      informer: claims,
-      keysOf: (_key: string, next?: AddressClaim, previous?: AddressClaim) => {
-        const { owner } = (next ?? previous)!.spec;
-        return isOurs(owner) ? [...(book?.claimants(owner.name) ?? []), `${releasePrefix}${owner.name}`] : [];
-      },
-    },
-  ];
-  const controller = runController({ name: 'external-services', world, log, sources, reconcile, concurrency: 1 });
-  const informers: Informer<never>[] = [services, generators, secrets, claims] as never;
-  for (const informer of informers) informer.start();
-  controller.queue.add(allKey);
-  return {
-    nudge: () => {
-      for (const key of everything()) controller.queue.add(key);
-    },
-    planeChanged: () => {
-      for (const key of services.keys()) controller.queue.add(key);
-    },
-    othersChanged: (hostnames) => {
-      for (const hostname of hostnames) {
-        const claimants = book?.claimants(hostname) ?? new Set();
-        for (const key of claimants) controller.queue.add(key);
-        if (claimants.size > 0) controller.queue.add(`${releasePrefix}${hostname}`);
-      }
-    },
-    holderOf: (hostname) => book?.names.holder(hostname),
-    stop: async () => {
-      for (const informer of informers) informer.stop();
-      await controller.stop();
-    },
-  };
 }
 
 function byName(one: HostnameGenerator, other: HostnameGenerator): number {

@@ -5,7 +5,7 @@ import { silentLog } from '../../base/log.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { type Federation, federationType } from '../kinds/federation.ts';
-import { createDnsEndpointProvider, dnsEndpointType } from './dns-endpoint.ts';
+import { DnsEndpointProvider, dnsEndpointType } from './dns-endpoint.ts';
 import { runOnce } from './publisher.ts';
 import { dnsEndpointDefinition } from './testing/dns-endpoint-definition.ts';
 import type { PublicSet } from './wanted.ts';
@@ -46,7 +46,7 @@ async function start(options: { readonly hasKind: boolean } = { hasKind: true })
     namespace: 'prod',
     domain: 'example.org',
   };
-  const provider = createDnsEndpointProvider({
+  const provider = new DnsEndpointProvider({
     ...{ ...shared, federation: 'world', present: () => federation, owner: 'prod/world', ttlSeconds: 60 },
   });
   const publish = (sets: readonly PublicSet[]) =>

@@ -45,92 +45,104 @@ const federationLabel = 'portolan.dev/federation';
 /** external-dns looks once a minute unless it was told otherwise. */
 const observedMsMax = 180_000;
 
-export function createDnsEndpointProvider(options: DnsEndpointOptions): Provider {
-  const { broker, clock, namespace, domain, federation, owner, ttlSeconds } = options;
-  let known: ReadonlyMap<string, DnsEndpoint> = new Map();
+export class DnsEndpointProvider implements Provider {
+  readonly #options: DnsEndpointOptions;
+  #known: ReadonlyMap<string, DnsEndpoint> = new Map();
 
-  async function read(): Promise<readonly ZoneSet[]> {
+  constructor(options: DnsEndpointOptions) {
+    this.#options = options;
+  }
+
+  async read(): Promise<readonly ZoneSet[]> {
     const objects: DnsEndpoint[] = [];
     try {
-      for await (const { items } of broker.listPaged<DnsEndpoint>(dnsEndpointType, { namespace }))
+      for await (const { items } of this.#options.broker.listPaged<DnsEndpoint>(dnsEndpointType, {
+        namespace: this.#options.namespace,
+      }))
         objects.push(...items);
     } catch (error) {
       if (!isNotFound(error)) throw error;
       throw new Error('the broker has no kind DNSEndpoint (externaldns.k8s.io/v1alpha1): install its definition');
     }
-    known = new Map(objects.map((object) => [object.metadata.name, object]));
-    return objects.flatMap((object) => setsOf(object));
+    this.#known = new Map(objects.map((object) => [object.metadata.name, object]));
+    return objects.flatMap((object) => this.#setsOf(object));
+  }
+
+  async apply(changes: readonly NameChange[]): Promise<readonly ChangeResult[]> {
+    const results: ChangeResult[] = [];
+    for (const change of changes) results.push(await this.#applyOne(change));
+    return results;
+  }
+
+  remark(): string {
+    const nowMs = this.#options.clock.wallMs();
+    const ours = [...this.#known.values()].filter((labels) => this.#isOurs(labels));
+    const waiting = ours.filter(
+      ({ metadata: { generation, creationTimestamp }, status }) =>
+        status?.observedGeneration !== generation && nowMs - Date.parse(creationTimestamp ?? '') > observedMsMax,
+    );
+    if (waiting.length === 0) return '';
+    return `${waiting.length} of ${ours.length} DNSEndpoints have not been taken up by an external-dns: run one with --source=crd that reads namespace ${this.#options.namespace} of the broker`;
   }
 
   /** Ours with a mark like that of a zone; a name of somebody else's object has another owner. */
-  function setsOf(object: DnsEndpoint): ZoneSet[] {
-    const sets = zoneSetsOf(readEndpoints(object.spec?.endpoints, `DNSEndpoint ${object.metadata.name}`), domain);
-    if (!isOurs(object)) return sets.map((set) => ({ ...set, type: 'other' as const }));
+  #setsOf(object: DnsEndpoint): ZoneSet[] {
+    const sets = zoneSetsOf(
+      readEndpoints(object.spec?.endpoints, `DNSEndpoint ${object.metadata.name}`),
+      this.#options.domain,
+    );
+    if (!this.#isOurs(object)) return sets.map((set) => ({ ...set, type: 'other' as const }));
     const names = new Set(sets.map(({ name }) => name));
     const marks = [...names].map((name) => ({
       name: ownerNameOf(name),
       type: 'TXT' as const,
-      values: [ownerText(owner, name)],
+      values: [ownerText(this.#options.owner, name)],
     }));
     return [...sets, ...marks];
   }
 
-  function isOurs({ metadata: { labels } }: DnsEndpoint): boolean {
-    return labels?.[managedByLabel] === managerName && labels[federationLabel] === federation;
+  #isOurs({ metadata: { labels } }: DnsEndpoint): boolean {
+    return labels?.[managedByLabel] === managerName && labels[federationLabel] === this.#options.federation;
   }
 
-  async function applyOne({ name, kind, sets }: NameChange): Promise<ChangeResult> {
+  async #applyOne({ name, kind, sets }: NameChange): Promise<ChangeResult> {
     const objectName = boundedName(name);
-    const there = known.get(objectName);
-    if (there !== undefined && !isOurs(there)) return { kind: 'conflict' };
+    const there = this.#known.get(objectName);
+    if (there !== undefined && !this.#isOurs(there)) return { kind: 'conflict' };
     try {
       if (kind === 'delete')
-        await deleteIfPresent(broker, dnsEndpointType, { namespace, ...there?.metadata, name: objectName });
-      else if (there === undefined) await broker.create<DnsEndpoint>(dnsEndpointType, objectOf(objectName, sets));
-      else await broker.update<DnsEndpoint>(dnsEndpointType, { ...there, spec: specOf(sets) });
+        await deleteIfPresent(this.#options.broker, dnsEndpointType, {
+          namespace: this.#options.namespace,
+          ...there?.metadata,
+          name: objectName,
+        });
+      else if (there === undefined)
+        await this.#options.broker.create<DnsEndpoint>(dnsEndpointType, this.#objectOf(objectName, sets));
+      else await this.#options.broker.update<DnsEndpoint>(dnsEndpointType, { ...there, spec: this.#specOf(sets) });
       return { kind: 'done' };
     } catch (error) {
       return isConflict(error) ? { kind: 'conflict' } : { kind: 'failed', why: errorText(error) };
     }
   }
 
-  function objectOf(name: string, sets: NameChange['sets']): DnsEndpoint {
-    const { apiVersion, kind, metadata: { uid = '' } = {} } = { ...ownerReference, ...options.present() };
+  #objectOf(name: string, sets: NameChange['sets']): DnsEndpoint {
+    const { apiVersion, kind, metadata: { uid = '' } = {} } = { ...ownerReference, ...this.#options.present() };
     return {
       apiVersion: `${dnsEndpointType.group}/${dnsEndpointType.version}`,
       kind: dnsEndpointType.kind,
       metadata: {
         name,
-        namespace,
-        labels: { [managedByLabel]: managerName, [federationLabel]: federation },
-        ...(uid === '' ? {} : { ownerReferences: [{ apiVersion, kind, name: federation, uid }] }),
+        namespace: this.#options.namespace,
+        labels: { [managedByLabel]: managerName, [federationLabel]: this.#options.federation },
+        ...(uid === '' ? {} : { ownerReferences: [{ apiVersion, kind, name: this.#options.federation, uid }] }),
       },
-      spec: specOf(sets),
+      spec: this.#specOf(sets),
     };
   }
 
-  function specOf(sets: NameChange['sets']): DnsEndpoint['spec'] {
-    return { endpoints: sets.map((set) => endpointOf(set, ttlSeconds)) };
+  #specOf(sets: NameChange['sets']): DnsEndpoint['spec'] {
+    return { endpoints: sets.map((set) => endpointOf(set, this.#options.ttlSeconds)) };
   }
-
-  async function apply(changes: readonly NameChange[]): Promise<readonly ChangeResult[]> {
-    const results: ChangeResult[] = [];
-    for (const change of changes) results.push(await applyOne(change));
-    return results;
-  }
-
-  function remark(): string {
-    const nowMs = clock.wallMs();
-    const ours = [...known.values()].filter(isOurs);
-    const waiting = ours.filter(
-      ({ metadata: { generation, creationTimestamp }, status }) =>
-        status?.observedGeneration !== generation && nowMs - Date.parse(creationTimestamp ?? '') > observedMsMax,
-    );
-    if (waiting.length === 0) return '';
-    return `${waiting.length} of ${ours.length} DNSEndpoints have not been taken up by an external-dns: run one with --source=crd that reads namespace ${namespace} of the broker`;
-  }
-
-  return { read, apply, remark };
 }
 
 const ownerReference = { apiVersion: 'portolan.dev/v1alpha1', kind: 'Federation' };

@@ -31,14 +31,6 @@ export interface FederationPublisherOptions {
   readonly suffix?: string;
 }
 
-export interface FederationPublisher {
-  /** Undefined while nothing is to be published. */
-  publicRecords(): number | undefined;
-  /** Why the zone is not as wanted; empty if it is. */
-  problem(): string;
-  stop(): void;
-}
-
 interface Wish {
   readonly spec: FederationPublicDns;
   readonly suffix: string;
@@ -58,140 +50,172 @@ const refusedRetryMs = 30_000;
 const gatherMs = 200;
 const defaultTtlSeconds = 60;
 
-export function publishFederation(options: FederationPublisherOptions): FederationPublisher {
-  const { world, log, broker, clusterset, federation: name, federations, clusters, shards } = options;
-  const key = `${clusterset}/${name}`;
-  const noted = new Notes<PublishedPlace>(broker, { namespace: clusterset, name: publishedNotesName(name) });
-  const running = new Map<string, Running>();
-  const problems = new Map<string, string>();
-  let records: number | undefined;
-  let timer: Timer | undefined;
-  let turn = Promise.resolve();
-  let isStopped = false;
+export class FederationPublisher {
+  readonly #options: FederationPublisherOptions;
+  readonly #key;
+  readonly #noted;
+  readonly #running = new Map<string, Running>();
+  readonly #problems = new Map<string, string>();
+  #records: number | undefined;
+  #timer: Timer | undefined;
+  #turn = Promise.resolve();
+  #isStopped = false;
+  readonly #unsubscribes;
 
-  function wishNow(): Wish | undefined {
-    const { public: spec, suffix = 'federation' } = federations.get(key)?.spec ?? {};
-    return spec && { spec, suffix: options.suffix ?? suffix };
+  constructor(options: FederationPublisherOptions) {
+    this.#options = options;
+    this.#key = `${this.#options.clusterset}/${this.#options.federation}`;
+    this.#noted = new Notes<PublishedPlace>(this.#options.broker, {
+      namespace: this.#options.clusterset,
+      name: publishedNotesName(this.#options.federation),
+    });
+    this.#unsubscribes = [
+      this.#options.federations.on((changed, next, previous) => {
+        if (changed === this.#key && !isSameSpec(next, previous)) this.#later(0);
+      }),
+      this.#options.shards.onChange(() => this.#later(gatherMs)),
+      this.#options.clusters.on(() => this.#later(gatherMs)),
+    ];
+    this.#later(0);
   }
 
-  function setProblem(zone: string, text: string): void {
-    if (text === (problems.get(zone) ?? '')) return;
-    if (text === '') problems.delete(zone);
-    else problems.set(zone, text);
-    options.onState();
+  /** Undefined while nothing is to be published. */
+  publicRecords() {
+    return this.#records;
   }
 
-  function later(delayMs: number): void {
-    timer?.cancel();
-    timer = world.timers.after(delayMs, () => {
-      turn = turn.then(follow);
+  /** Why the zone is not as wanted; empty if it is. */
+  problem() {
+    return [...this.#problems.values()].join('; ');
+  }
+
+  stop() {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    for (const { stop } of this.#running.values()) stop();
+    for (const unsubscribe of this.#unsubscribes) unsubscribe();
+  }
+
+  #wishNow(): Wish | undefined {
+    const { public: spec, suffix = 'federation' } = this.#options.federations.get(this.#key)?.spec ?? {};
+    return spec && { spec, suffix: this.#options.suffix ?? suffix };
+  }
+
+  #setProblem(zone: string, text: string): void {
+    if (text === (this.#problems.get(zone) ?? '')) return;
+    if (text === '') this.#problems.delete(zone);
+    else this.#problems.set(zone, text);
+    this.#options.onState();
+  }
+
+  #later(delayMs: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#options.world.timers.after(delayMs, () => {
+      this.#turn = this.#turn.then(() => this.#follow());
     });
   }
 
   /** The zone that is wanted is kept; the others that were ever written to are emptied of what is ours. */
-  async function follow(): Promise<void> {
-    if (isStopped || !shards.hasSynced) return;
-    const wish = wishNow();
+  async #follow(): Promise<void> {
+    if (this.#isStopped || !this.#options.shards.hasSynced) return;
+    const wish = this.#wishNow();
     const wanted = wish && placeKeyOf(wish.spec);
-    if (!wish) records = undefined;
-    await attempt('', async () => {
-      if (wish) await noted.remember(placeKeyOf(wish.spec), placeOf(wish.spec));
-      for (const [zone, place] of [...(await noted.all())])
-        await attempt(zone, () => keep(zone, place, zone === wanted ? wish : undefined));
+    if (!wish) this.#records = undefined;
+    await this.#attempt('', async () => {
+      if (wish) await this.#noted.remember(placeKeyOf(wish.spec), placeOf(wish.spec));
+      for (const [zone, place] of [...(await this.#noted.all())])
+        await this.#attempt(zone, () => this.#keep(zone, place, zone === wanted ? wish : undefined));
     });
   }
 
-  async function attempt(zone: string, work: () => Promise<void>): Promise<void> {
+  async #attempt(zone: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
-      if (zone === '') setProblem(zone, '');
+      if (zone === '') this.#setProblem(zone, '');
     } catch (error) {
-      setProblem(zone, errorText(error));
-      log.warn('public DNS cannot be written', { ...(zone === '' ? {} : { zone }), error: errorText(error) });
-      if (!isStopped) later(retryMs);
+      this.#setProblem(zone, errorText(error));
+      this.#options.log.warn('public DNS cannot be written', {
+        ...(zone === '' ? {} : { zone }),
+        error: errorText(error),
+      });
+      if (!this.#isStopped) this.#later(retryMs);
     }
   }
 
-  async function keep(zone: string, place: PublishedPlace, wish: Wish | undefined): Promise<void> {
+  async #keep(zone: string, place: PublishedPlace, wish: Wish | undefined): Promise<void> {
     const ttlSeconds = wish?.spec.ttlSeconds ?? defaultTtlSeconds;
     const { provider, version, close } = await openPlace(zone, place, {
-      ...options,
-      owner: ownerOf(options),
+      ...this.#options,
+      owner: ownerOf(this.#options),
       ttlSeconds,
     });
     const settings = JSON.stringify([place, wish, version]);
-    if (isStopped || running.get(zone)?.settings === settings) close();
-    if (isStopped) return;
-    if (running.get(zone)?.settings !== settings) {
-      running.get(zone)?.stop();
-      const wanted = () => (wish ? setsOf(wish) : []);
-      const onRun = (problem: string) => (wish ? ran(zone, problem) : emptied(zone, problem));
-      const publisher = new Publisher({ world, log, provider, owner: ownerOf(options), ttlSeconds, wanted, onRun });
+    if (this.#isStopped || this.#running.get(zone)?.settings === settings) close();
+    if (this.#isStopped) return;
+    if (this.#running.get(zone)?.settings !== settings) {
+      this.#running.get(zone)?.stop();
+      const wanted = () => (wish ? this.#setsOf(wish) : []);
+      const onRun = (problem: string) => (wish ? this.#ran(zone, problem) : this.#emptied(zone, problem));
+      const publisher = new Publisher({
+        world: this.#options.world,
+        log: this.#options.log,
+        provider,
+        owner: ownerOf(this.#options),
+        ttlSeconds,
+        wanted,
+        onRun,
+      });
       const stop = () => {
         publisher.stop();
         close();
       };
-      running.set(zone, { settings, publisher, stop });
+      this.#running.set(zone, { settings, publisher, stop });
     }
-    running.get(zone)?.publisher.nudge();
+    this.#running.get(zone)?.publisher.nudge();
   }
 
-  function setsOf({ spec, suffix }: Wish): readonly PublicSet[] {
+  #setsOf({ spec, suffix }: Wish): readonly PublicSet[] {
     const { levels = [] } = spec;
     // Names of zones lead to those of their regions, so they bring them along.
     const hasZones = levels.includes('Zone');
-    const places = [...clusters.values()].map(({ spec: { zone, region } }) =>
+    const places = [...this.#options.clusters.values()].map(({ spec: { zone, region } }) =>
       hasZones ? { zone, region } : { region },
     );
     const hasPlaceNames = levels.length > 0;
-    const { sets } = wantedZone(servicesOf(shards), { domain: spec.domain, suffix, hasPlaceNames, places });
-    records = sets.length;
+    const { sets } = wantedZone(servicesOf(this.#options.shards), {
+      domain: spec.domain,
+      suffix,
+      hasPlaceNames,
+      places,
+    });
+    this.#records = sets.length;
     return sets;
   }
 
-  function ran(zone: string, problem: string): void {
-    setProblem(zone, problem);
-    if (problem !== '' && !isStopped) later(refusedRetryMs);
-    options.onState();
+  #ran(zone: string, problem: string): void {
+    this.#setProblem(zone, problem);
+    if (problem !== '' && !this.#isStopped) this.#later(refusedRetryMs);
+    this.#options.onState();
   }
 
   /** Once nothing of ours is left there, it is not read again. */
-  function emptied(zone: string, problem: string): void {
-    ran(zone, problem);
-    if (problem !== '' || isStopped) return;
-    running.get(zone)?.stop();
-    running.delete(zone);
-    log.info('nothing of ours is left in a public zone', { zone });
-    turn = turn.then(() => attempt(zone, () => forget(zone)));
+  #emptied(zone: string, problem: string): void {
+    this.#ran(zone, problem);
+    if (problem !== '' || this.#isStopped) return;
+    this.#running.get(zone)?.stop();
+    this.#running.delete(zone);
+    this.#options.log.info('nothing of ours is left in a public zone', { zone });
+    this.#turn = this.#turn.then(() => this.#attempt(zone, () => this.#forget(zone)));
   }
 
   /** It may be wanted again by now. */
-  async function forget(zone: string): Promise<void> {
-    const wish = wishNow();
-    if (wish && placeKeyOf(wish.spec) === zone) return later(0);
-    await noted.forget(zone);
+  async #forget(zone: string): Promise<void> {
+    const wish = this.#wishNow();
+    if (wish && placeKeyOf(wish.spec) === zone) return this.#later(0);
+    await this.#noted.forget(zone);
     // The place that is wanted now may lead to the very zone that was just emptied.
-    later(0);
+    this.#later(0);
   }
-
-  const unsubscribes = [
-    federations.on((changed, next, previous) => {
-      if (changed === key && !isSameSpec(next, previous)) later(0);
-    }),
-    shards.onChange(() => later(gatherMs)),
-    clusters.on(() => later(gatherMs)),
-  ];
-  later(0);
-  return {
-    publicRecords: () => records,
-    problem: () => [...problems.values()].join('; '),
-    stop: () => {
-      isStopped = true;
-      timer?.cancel();
-      for (const { stop } of running.values()) stop();
-      for (const unsubscribe of unsubscribes) unsubscribe();
-    },
-  };
 }
 
 /** Names us in the zone's ownership records among others who write there. */

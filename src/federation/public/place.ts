@@ -7,7 +7,7 @@ import type { InformerReader } from '../../kube/controller/informer.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import type { Federation, FederationPublicDns } from '../kinds/federation.ts';
 import { tsigKeyOf } from '../rules/tsig-secret.ts';
-import { createDnsEndpointProvider } from './dns-endpoint.ts';
+import { DnsEndpointProvider } from './dns-endpoint.ts';
 import type { Provider } from './publisher.ts';
 import { createRfc2136Provider, type DnsConnection } from './rfc2136.ts';
 import { createWebhookProvider } from './webhook.ts';
@@ -64,7 +64,7 @@ export async function openPlace(key: string, place: PublishedPlace, options: Pla
     const present = () => options.federations.get(`${namespace}/${federation}`);
     const domain = key.slice(dnsEndpointPrefix.length);
     const shared = { broker, clock, namespace, domain, federation, present, owner, ttlSeconds };
-    return { ...isOpen, provider: createDnsEndpointProvider(shared) };
+    return { ...isOpen, provider: new DnsEndpointProvider(shared) };
   }
   if ('webhook' in place) {
     const { webhook: url, caBundle } = place;

@@ -13,7 +13,7 @@ import { createClient } from '../../kube/client/client.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { federationType } from '../kinds/federation.ts';
-import { attachFederation } from './broker-records.ts';
+import { FederationAttachment } from './broker-records.ts';
 
 const key = '/myfederation/shop/web';
 
@@ -82,7 +82,7 @@ async function setUp() {
   await share('east', 1);
   await share('west', 2);
   const table = new FederationTable({ table: new NameTable({ serial: 1 }) });
-  const attachment = attachFederation({
+  const attachment = new FederationAttachment({
     sink: table,
     federation: 'myfederation',
     broker: client,

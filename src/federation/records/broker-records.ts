@@ -5,7 +5,6 @@ import type { Log } from '../../base/log.ts';
 import type { IpRange } from '../../base/net/ip.ts';
 import { repeat } from '../../base/repeat.ts';
 import type { World } from '../../base/world.ts';
-import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
 import { type Member, MemberFollower } from '../../clusterset/members/follower.ts';
@@ -17,7 +16,7 @@ import { parseRecordName } from '../../clusterset/rules/names.ts';
 import { readSetPolicy } from '../../clusterset/rules/set-policy.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { createInformer, type InformerReader } from '../../kube/controller/informer.ts';
+import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import type { Lease } from '../../kube/objects/lease.ts';
 import { type Federation, federationType, isSameSpec } from '../kinds/federation.ts';
 import { type FederationSink, federatedShard } from '../rules/record.ts';
@@ -33,147 +32,161 @@ export interface AttachFederationOptions {
   readonly log: Log;
 }
 
-export interface FederationAttachment {
-  /** Copies that other parts of the authority share. */
-  readonly federations: InformerReader<Federation>;
-  readonly clusters: InformerReader<Cluster>;
-  whenSynced(): Promise<void>;
-  stop(): void;
-}
-
 const probeMs = 1000;
 
-export function attachFederation(options: AttachFederationOptions): FederationAttachment {
-  const { sink, broker, clusterset, world, log } = options;
-  const shared = { client: broker, world, log };
-  const federations = createInformer<Federation>({ ...shared, type: federationType, namespace: clusterset });
-  const members = new MemberFollower({ ...options, hasEndpoints: false });
-  members.on({
-    shard: (member, next, previous) => {
-      if (next) publish(member, next);
-      else if (previous) withdraw(member, previous);
-    },
-    removed: (member) => {
-      for (const shard of member.shards.values()) withdraw(member, shard);
-      judge.forget(member.id);
-      sink.setClusterAlive(member.id, true);
-    },
-    // Its place or its limits may have changed.
-    changed: (_id, member) => {
-      for (const shard of member?.shards.values() ?? []) publish(member!, shard);
-    },
-    heartbeat: (id, next) => {
-      if (next) see(id, next);
-    },
-    listed: () => checkSynced(),
-  });
-  let leaseTimes = timesOf(undefined, 0);
-  let { virtualRanges } = readSetPolicy(undefined);
-  const judge = new LeaseJudge(() => leaseTimes);
-  const waiters: (() => void)[] = [];
-  let hasSynced = false;
+export class FederationAttachment {
+  readonly #options: AttachFederationOptions;
+  readonly #shared;
+  readonly federations: Informer<Federation>;
+  readonly #members;
+  #leaseTimes = timesOf(undefined, 0);
+  #virtualRanges;
+  readonly #judge;
+  readonly #waiters: (() => void)[] = [];
+  #hasSynced = false;
+  readonly #stopProbing;
 
-  const federation = (): Federation | undefined => federations.get(`${clusterset}/${options.federation}`);
-
-  function publish(member: Member, shard: ServiceShard): void {
-    const present = federation();
-    const wanted = present && federatedShard({ shard, cluster: member.cluster, virtualRanges }, present);
-    if (wanted) sink.upsertShard(wanted.key, wanted.record, seenNow(shard));
-    else withdraw(member, shard);
+  constructor(options: AttachFederationOptions) {
+    this.#options = options;
+    this.#shared = { client: this.#options.broker, world: this.#options.world, log: this.#options.log };
+    this.federations = createInformer<Federation>({
+      ...this.#shared,
+      type: federationType,
+      namespace: this.#options.clusterset,
+    });
+    this.#members = new MemberFollower({ ...this.#options, hasEndpoints: false });
+    this.#members.on({
+      shard: (member, next, previous) => {
+        if (next) this.#publish(member, next);
+        else if (previous) this.#withdraw(member, previous);
+      },
+      removed: (member) => {
+        for (const shard of member.shards.values()) this.#withdraw(member, shard);
+        this.#judge.forget(member.id);
+        this.#options.sink.setClusterAlive(member.id, true);
+      },
+      // Its place or its limits may have changed.
+      changed: (_id, member) => {
+        for (const shard of member?.shards.values() ?? []) this.#publish(member!, shard);
+      },
+      heartbeat: (id, next) => {
+        if (next) this.#see(id, next);
+      },
+      listed: () => this.#checkSynced(),
+    });
+    const { virtualRanges } = readSetPolicy(undefined);
+    this.#virtualRanges = virtualRanges;
+    this.#judge = new LeaseJudge(() => this.#leaseTimes);
+    this.federations.on((_key, next, previous) => {
+      if ((next ?? previous)?.metadata.name !== this.#options.federation || isSameSpec(next, previous)) return;
+      if (next) this.#options.sink.setPolicy(this.#options.federation, next.spec?.policy ?? 'ordered');
+      this.#publishAll();
+    });
+    this.federations.start();
+    this.#members.start();
+    this.#members.watchHeartbeats(true);
+    void this.federations.whenSynced().then(() => this.#checkSynced());
+    this.#stopProbing = repeat(this.#options.world.timers, { everyMs: probeMs, firstMs: 0 }, () => this.#probe());
   }
 
-  function seenNow({ metadata }: ServiceShard) {
-    return { revision: metadata.resourceVersion ?? '', seenMs: world.clock.monotonicMs() };
+  get clusters() {
+    return this.#members.clusters;
   }
 
-  function withdraw(member: Member, shard: ServiceShard): void {
+  whenSynced(): Promise<void> {
+    return this.#hasSynced ? Promise.resolve() : new Promise((resolve) => this.#waiters.push(resolve));
+  }
+
+  stop(): void {
+    this.#stopProbing();
+    this.federations.stop();
+    this.#members.stop();
+  }
+
+  #federation(): Federation | undefined {
+    return this.federations.get(`${this.#options.clusterset}/${this.#options.federation}`);
+  }
+
+  #publish(member: Member, shard: ServiceShard): void {
+    const present = this.#federation();
+    const wanted =
+      present && federatedShard({ shard, cluster: member.cluster, virtualRanges: this.#virtualRanges }, present);
+    if (wanted) this.#options.sink.upsertShard(wanted.key, wanted.record, this.#seenNow(shard));
+    else this.#withdraw(member, shard);
+  }
+
+  #seenNow({ metadata }: ServiceShard) {
+    return { revision: metadata.resourceVersion ?? '', seenMs: this.#options.world.clock.monotonicMs() };
+  }
+
+  #withdraw(member: Member, shard: ServiceShard): void {
     const service = parseRecordName(shard.metadata.name);
     const { name: cluster } = member.cluster.metadata;
     if (!service) return;
     const { namespace, name } = service;
-    sink.removeShard({ federation: options.federation, namespace, service: name, cluster });
+    this.#options.sink.removeShard({ federation: this.#options.federation, namespace, service: name, cluster });
   }
 
-  function see(id: string, lease: Lease): void {
+  #see(id: string, lease: Lease): void {
     const token = lease.metadata.resourceVersion ?? '';
     const homeAwaySince = homeAwayOf(lease)?.since;
-    judge.seen({ cluster: id, token, nowMs: world.clock.monotonicMs(), homeAwaySince });
-    tellVerdict(id);
+    this.#judge.seen({ cluster: id, token, nowMs: this.#options.world.clock.monotonicMs(), homeAwaySince });
+    this.#tellVerdict(id);
   }
 
-  function tellVerdict(id: string): void {
-    sink.setClusterAlive(id, judge.verdict(id) === 'alive');
+  #tellVerdict(id: string): void {
+    this.#options.sink.setClusterAlive(id, this.#judge.verdict(id) === 'alive');
   }
 
-  federations.on((_key, next, previous) => {
-    if ((next ?? previous)?.metadata.name !== options.federation || isSameSpec(next, previous)) return;
-    if (next) sink.setPolicy(options.federation, next.spec?.policy ?? 'ordered');
-    publishAll();
-  });
-
-  function checkSynced(): void {
-    if (hasSynced || !federations.hasSynced || !members.hasSynced) return;
-    hasSynced = true;
-    sink.setSynced();
-    for (const waiter of waiters.splice(0)) waiter();
+  #checkSynced(): void {
+    if (this.#hasSynced || !this.federations.hasSynced || !this.#members.hasSynced) return;
+    this.#hasSynced = true;
+    this.#options.sink.setSynced();
+    for (const waiter of this.#waiters.splice(0)) waiter();
   }
 
-  function publishAll(): void {
-    for (const member of members.all()) for (const shard of member.shards.values()) publish(member, shard);
+  #publishAll(): void {
+    for (const member of this.#members.all()) for (const shard of member.shards.values()) this.#publish(member, shard);
   }
 
-  function followRanges(set: ClusterSet | undefined): void {
+  #followRanges(set: ClusterSet | undefined): void {
     const next = readSetPolicy(set).virtualRanges;
     const isSame =
-      next.length === virtualRanges.length && next.every((range, at) => isSameRange(range, virtualRanges[at]!));
+      next.length === this.#virtualRanges.length &&
+      next.every((range, at) => isSameRange(range, this.#virtualRanges[at]!));
     if (isSame) return;
-    virtualRanges = next;
-    publishAll();
+    this.#virtualRanges = next;
+    this.#publishAll();
   }
 
   /** Only time in which the broker responds counts towards expiry. */
-  async function probe(): Promise<void> {
+  async #probe(): Promise<void> {
     try {
       // Not found is a response too; any other error means that the broker is unreachable.
-      const ref = { namespace: clusterset, name: clusterset };
-      const set = await getOrUndefined<ClusterSet>(broker, clusterSetType, ref);
-      leaseTimes = timesOf(set, members.all().length);
-      followRanges(set);
-      judge.ownRenewed(world.clock.monotonicMs());
-      for (const id of judge.suspects()) await lookOnceMore(id);
-      for (const { id } of members.all()) tellVerdict(id);
-      sink.setStale(false);
+      const ref = { namespace: this.#options.clusterset, name: this.#options.clusterset };
+      const set = await getOrUndefined<ClusterSet>(this.#options.broker, clusterSetType, ref);
+      this.#leaseTimes = timesOf(set, this.#members.all().length);
+      this.#followRanges(set);
+      this.#judge.ownRenewed(this.#options.world.clock.monotonicMs());
+      for (const id of this.#judge.suspects()) await this.#lookOnceMore(id);
+      for (const { id } of this.#members.all()) this.#tellVerdict(id);
+      this.#options.sink.setStale(false);
     } catch {
-      judge.ownRenewalFailed();
-      if (hasSynced) sink.setStale(true);
+      this.#judge.ownRenewalFailed();
+      if (this.#hasSynced) this.#options.sink.setStale(true);
     }
   }
 
-  async function lookOnceMore(id: string): Promise<void> {
-    const namespace = members.get(id)?.cluster.spec.namespace;
+  async #lookOnceMore(id: string): Promise<void> {
+    const namespace = this.#members.get(id)?.cluster.spec.namespace;
     if (namespace !== undefined) {
-      const lease = await readHeartbeat(broker, namespace);
-      if (lease) see(id, lease);
+      const lease = await readHeartbeat(this.#options.broker, namespace);
+      if (lease) this.#see(id, lease);
     }
-    judge.condemn(id);
-    if (judge.verdict(id) === 'stale') log.info('lease of a cluster expired, its shards are left out', { cluster: id });
+    this.#judge.condemn(id);
+    if (this.#judge.verdict(id) === 'stale')
+      this.#options.log.info('lease of a cluster expired, its shards are left out', { cluster: id });
   }
-
-  federations.start();
-  members.start();
-  members.watchHeartbeats(true);
-  void federations.whenSynced().then(checkSynced);
-  const stopProbing = repeat(world.timers, { everyMs: probeMs, firstMs: 0 }, probe);
-  return {
-    federations,
-    clusters: members.clusters,
-    whenSynced: () => (hasSynced ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve))),
-    stop: () => {
-      stopProbing();
-      federations.stop();
-      members.stop();
-    },
-  };
 }
 
 function isSameRange(a: IpRange, b: IpRange): boolean {

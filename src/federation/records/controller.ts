@@ -2,7 +2,7 @@
 // change; a record that others changed or lost is put back by the periodic list.
 
 import { errorText, type Log } from '../../base/log.ts';
-import { createQueue } from '../../base/queue.ts';
+import { Queue } from '../../base/queue.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { formatShardRecord } from '../rules/record.ts';
 import type { FederationShardSet } from '../rules/shard-set.ts';
@@ -66,7 +66,7 @@ export function runFederationRecords(options: FederationRecordsOptions): Federat
     }
   }
 
-  const queue = createQueue({
+  const queue = new Queue({
     name: 'federation records',
     world,
     concurrency: 8,

@@ -34,113 +34,141 @@ export interface StubZonesOptions {
   readonly repeatMs?: number;
 }
 
-export interface StubZonesController {
-  states(): StubZoneState[];
-  stop(): Promise<void>;
-}
-
 const defaultRepeatMs = 300_000;
 const requestMs = 5000;
 const errorTextMax = 500;
 
-export function runStubZones(options: StubZonesOptions): StubZonesController {
-  const { world, broker, clusterset, federations, clusters, federation: name } = options;
-  const posted = new Notes<ResolverEndpoint>(broker, { namespace: clusterset, name: postedNotesName(name) });
-  const states = new Map<string, StubZoneState>();
+export class StubZonesController {
+  readonly #options: StubZonesOptions;
+  readonly #posted;
+  readonly #states = new Map<string, StubZoneState>();
   /** The zone that each cluster's resolver accepted last, and when: a Federation's status changes with every service. */
-  const accepted = new Map<string, { readonly order: StubZoneOrder; readonly atMs: number }>();
-  const repeatMs = options.repeatMs ?? defaultRepeatMs;
-  const federation = () => federations.get(`${clusterset}/${name}`);
-  const clusterOf = (id: string) => clusters.get(`${clusterset}/${id}`);
+  readonly #accepted = new Map<string, { readonly order: StubZoneOrder; readonly atMs: number }>();
+  readonly #repeatMs;
+  readonly #controller: Controller;
 
-  function setState(cluster: string, state: StubZoneState | undefined): void {
-    if (JSON.stringify(states.get(cluster)) === JSON.stringify(state)) return;
-    if (state) states.set(cluster, state);
-    else states.delete(cluster);
-    options.onState();
+  constructor(options: StubZonesOptions) {
+    this.#options = options;
+    this.#posted = new Notes<ResolverEndpoint>(this.#options.broker, {
+      namespace: this.#options.clusterset,
+      name: postedNotesName(this.#options.federation),
+    });
+    this.#repeatMs = this.#options.repeatMs ?? defaultRepeatMs;
+    this.#controller = runController({
+      name: 'stub zones',
+      world: this.#options.world,
+      log: this.#options.log,
+      concurrency: 8,
+      sources: [
+        { informer: this.#options.clusters, keysOf: (_key, next, previous) => [(next ?? previous)!.metadata.name] },
+        {
+          informer: this.#options.federations,
+          keysOf: (key) =>
+            key === `${this.#options.clusterset}/${this.#options.federation}` ? this.#everyCluster() : [],
+        },
+      ],
+      reconcile: (cluster) => this.#reconcile(cluster),
+    });
+    // Members that left meanwhile.
+    this.#posted.all().then(
+      (all) => {
+        for (const cluster of all.keys()) this.#controller.queue.add(cluster);
+      },
+      (error) => this.#options.log.warn('where stub zones were posted cannot be read', { error: errorText(error) }),
+    );
   }
 
-  async function reconcile(cluster: string) {
-    const remembered = (await posted.all()).get(cluster);
-    const facts = { federation: federation(), cluster: clusterOf(cluster), posted: remembered };
-    const orders = planStubZone({ ...facts, ...(options.suffix === undefined ? {} : { suffix: options.suffix }) });
-    if (orders.some(({ kind }) => kind !== 'nothing') && !states.has(cluster))
-      setState(cluster, { cluster, state: 'Pending' });
+  states() {
+    return [...this.#states.values()].sort((a, b) => (a.cluster < b.cluster ? -1 : 1));
+  }
+
+  stop() {
+    return this.#controller.stop();
+  }
+
+  #federation() {
+    return this.#options.federations.get(`${this.#options.clusterset}/${this.#options.federation}`);
+  }
+
+  #clusterOf(id: string) {
+    return this.#options.clusters.get(`${this.#options.clusterset}/${id}`);
+  }
+
+  #setState(cluster: string, state: StubZoneState | undefined): void {
+    if (JSON.stringify(this.#states.get(cluster)) === JSON.stringify(state)) return;
+    if (state) this.#states.set(cluster, state);
+    else this.#states.delete(cluster);
+    this.#options.onState();
+  }
+
+  async #reconcile(cluster: string) {
+    const remembered = (await this.#posted.all()).get(cluster);
+    const facts = { federation: this.#federation(), cluster: this.#clusterOf(cluster), posted: remembered };
+    const orders = planStubZone({
+      ...facts,
+      ...(this.#options.suffix === undefined ? {} : { suffix: this.#options.suffix }),
+    });
+    if (orders.some(({ kind }) => kind !== 'nothing') && !this.#states.has(cluster))
+      this.#setState(cluster, { cluster, state: 'Pending' });
     try {
-      for (const order of orders) await carryOut(cluster, order);
+      for (const order of orders) await this.#carryOut(cluster, order);
     } catch (error) {
-      setState(cluster, { cluster, state: 'Failed', message: errorText(error).slice(0, errorTextMax) });
+      this.#setState(cluster, { cluster, state: 'Failed', message: errorText(error).slice(0, errorTextMax) });
       throw error;
     }
     const posting = orders.find((order) => order.kind === 'post');
-    if (posting !== undefined) setState(cluster, { cluster, state: 'Posted', endpoint: posting.to.endpoint });
-    else if (isMember(federation(), clusterOf(cluster)))
-      setState(cluster, { cluster, state: 'Pending', message: why(cluster) });
-    else setState(cluster, undefined);
-    return posting === undefined ? undefined : { requeueAfterMs: repeatMs - sinceAcceptedMs(cluster, posting) };
+    if (posting !== undefined) this.#setState(cluster, { cluster, state: 'Posted', endpoint: posting.to.endpoint });
+    else if (isMember(this.#federation(), this.#clusterOf(cluster)))
+      this.#setState(cluster, { cluster, state: 'Pending', message: this.#why(cluster) });
+    else this.#setState(cluster, undefined);
+    return posting === undefined
+      ? undefined
+      : { requeueAfterMs: this.#repeatMs - this.#sinceAcceptedMs(cluster, posting) };
   }
 
-  function sinceAcceptedMs(cluster: string, order: StubZoneOrder): number {
-    const last = accepted.get(cluster);
+  #sinceAcceptedMs(cluster: string, order: StubZoneOrder): number {
+    const last = this.#accepted.get(cluster);
     const isSame = last !== undefined && isSameJson(last.order, order);
-    return isSame ? world.clock.monotonicMs() - last.atMs : Number.POSITIVE_INFINITY;
+    return isSame ? this.#options.world.clock.monotonicMs() - last.atMs : Number.POSITIVE_INFINITY;
   }
 
-  function why(cluster: string): string {
-    const hasServers = (federation()?.spec?.nameservers ?? []).length > 0;
-    return hasServers ? resolverOf(clusterOf(cluster)).why : 'the federation names no nameservers';
+  #why(cluster: string): string {
+    const hasServers = (this.#federation()?.spec?.nameservers ?? []).length > 0;
+    return hasServers ? resolverOf(this.#clusterOf(cluster)).why : 'the federation names no nameservers';
   }
 
-  async function carryOut(cluster: string, order: StubZoneOrder): Promise<void> {
+  async #carryOut(cluster: string, order: StubZoneOrder): Promise<void> {
     if (order.kind === 'nothing') return;
     if (order.kind === 'delete') {
-      accepted.delete(cluster);
-      await send(order.to, 'DELETE', undefined);
-      await posted.forget(cluster);
+      this.#accepted.delete(cluster);
+      await this.#send(order.to, 'DELETE', undefined);
+      await this.#posted.forget(cluster);
       return;
     }
-    if (sinceAcceptedMs(cluster, order) < repeatMs) return;
-    accepted.delete(cluster);
-    await posted.remember(cluster, order.to);
+    if (this.#sinceAcceptedMs(cluster, order) < this.#repeatMs) return;
+    this.#accepted.delete(cluster);
+    await this.#posted.remember(cluster, order.to);
     const { nameservers, suffix } = order;
-    await send(order.to, 'POST', { nameservers, suffix });
-    accepted.set(cluster, { order, atMs: world.clock.monotonicMs() });
+    await this.#send(order.to, 'POST', { nameservers, suffix });
+    this.#accepted.set(cluster, { order, atMs: this.#options.world.clock.monotonicMs() });
   }
 
-  async function send(to: ResolverEndpoint, method: string, body: object | undefined): Promise<void> {
-    const transport = world.network.http(accessTo(to, options.identity()));
+  async #send(to: ResolverEndpoint, method: string, body: object | undefined): Promise<void> {
+    const transport = this.#options.world.network.http(accessTo(to, this.#options.identity()));
     try {
-      await request(world, transport, { method, path: `/federations/${name}`, body });
+      await request(this.#options.world, transport, { method, path: `/federations/${this.#options.federation}`, body });
     } catch (cause) {
-      throw new Error(`${method} ${to.endpoint}/federations/${name}: ${errorText(cause)}`, { cause });
+      throw new Error(`${method} ${to.endpoint}/federations/${this.#options.federation}: ${errorText(cause)}`, {
+        cause,
+      });
     } finally {
       transport.close();
     }
   }
 
-  const everyCluster = () => [...clusters.values()].map(({ metadata }) => metadata.name);
-  const controller: Controller = runController({
-    name: 'stub zones',
-    world,
-    log: options.log,
-    concurrency: 8,
-    sources: [
-      { informer: clusters, keysOf: (_key, next, previous) => [(next ?? previous)!.metadata.name] },
-      { informer: federations, keysOf: (key) => (key === `${clusterset}/${name}` ? everyCluster() : []) },
-    ],
-    reconcile,
-  });
-  // Members that left meanwhile.
-  posted.all().then(
-    (all) => {
-      for (const cluster of all.keys()) controller.queue.add(cluster);
-    },
-    (error) => options.log.warn('where stub zones were posted cannot be read', { error: errorText(error) }),
-  );
-  return {
-    states: () => [...states.values()].sort((a, b) => (a.cluster < b.cluster ? -1 : 1)),
-    stop: () => controller.stop(),
-  };
+  #everyCluster() {
+    return [...this.#options.clusters.values()].map(({ metadata }) => metadata.name);
+  }
 }
 
 function accessTo(

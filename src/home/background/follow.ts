@@ -1,7 +1,7 @@
 // Shared by the server's own controllers: they watch a prefix of the store and process keys from a queue.
 
 import { errorText } from '../../base/log.ts';
-import { createQueue, type Queue, type WorkResult } from '../../base/queue.ts';
+import { Queue, type WorkResult } from '../../base/queue.ts';
 import type { Engine } from '../model/call.ts';
 import { type Following, followPrefix } from '../store/follow.ts';
 import type { StoreEvent } from '../store/store.ts';
@@ -28,7 +28,7 @@ export interface FollowOptions {
 
 export function followStore(options: FollowOptions): Background {
   const { engine, name, prefix } = options;
-  const queue = createQueue({
+  const queue = new Queue({
     name,
     world: engine.world,
     work: options.work,

@@ -85,182 +85,227 @@ const lostMs = 45_000;
 export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>(
   options: InformerOptions<T, Kept>,
 ): Informer<Kept> {
-  const log = (options.log ?? silentLog).with({ informer: options.type.plural });
-  const keep = options.keep ?? ((object: T) => object as unknown as Kept);
-  const store = new InformerStore<Kept>(options.indexes ?? {});
-  const handlers = new Set<InformerHandler<Kept>>();
-  const statusHandlers = new Set<(status: InformerStatus) => void>();
-  const syncWaiters = new Set<() => void>();
-  const returnHandlers = new Set<() => void>();
-  let hasSynced = false;
-  let listNumber = 0;
-  let wasFailing = false;
-  /** Whether a list is under way that may be of another history than what is kept. */
-  let isOtherHistory = false;
-  /** Objects that a restored home does not have, until their writers had time to write them again. */
-  const lost = new Map<string, { readonly entry: StoredEntry<Kept>; readonly timer: Timer }>();
+  return new LocalCopy(options);
+}
 
-  function tell(key: string, next: Kept | undefined, previous: Kept | undefined): void {
-    for (const handler of handlers) {
+class LocalCopy<T extends KubernetesObject = AnyObject, Kept = T> implements Informer<Kept> {
+  readonly #options: InformerOptions<T, Kept>;
+  readonly #log;
+  readonly #keep;
+  readonly #store;
+  readonly #handlers = new Set<InformerHandler<Kept>>();
+  readonly #statusHandlers = new Set<(status: InformerStatus) => void>();
+  readonly #syncWaiters = new Set<() => void>();
+  readonly #returnHandlers = new Set<() => void>();
+  #hasSynced = false;
+  #listNumber = 0;
+  #wasFailing = false;
+  /** Whether a list is under way that may be of another history than what is kept. */
+  #isOtherHistory = false;
+  /** Objects that a restored home does not have, until their writers had time to write them again. */
+  readonly #lost = new Map<string, { readonly entry: StoredEntry<Kept>; readonly timer: Timer }>();
+  readonly #reflector;
+
+  constructor(options: InformerOptions<T, Kept>) {
+    this.#options = options;
+    this.#log = (this.#options.log ?? silentLog).with({ informer: this.#options.type.plural });
+    this.#keep = this.#options.keep ?? ((object: T) => object as unknown as Kept);
+    this.#store = new InformerStore<Kept>(this.#options.indexes ?? {});
+    this.#reflector = new Reflector<T>({
+      ...this.#options,
+      log: this.#log,
+      sink: {
+        listBegins: (history) => {
+          this.#listNumber += 1;
+          this.#isOtherHistory = history === 'other';
+        },
+        upsert: (object) => this.#upsert(object),
+        remove: (object) => this.#remove(keyOf(object)),
+        listEnds: (history) => {
+          this.#isOtherHistory = false;
+          this.#removeUnseen(history);
+          if (this.#hasSynced) this.#returned();
+          this.#synced();
+        },
+      },
+      onState: () => {
+        const { kind } = this.#reflector.status().state;
+        if (this.#wasFailing && kind === 'watching') this.#returned();
+        this.#wasFailing = kind === 'failing';
+        for (const handler of this.#statusHandlers)
+          handler({ hasSynced: this.#hasSynced, ...this.#reflector.status() });
+      },
+    });
+  }
+
+  get type() {
+    return this.#options.type;
+  }
+
+  start(): void {
+    return this.#reflector.start();
+  }
+
+  stop(): void {
+    this.#stopLosing();
+    this.#reflector.stop();
+  }
+
+  relist(): void {
+    return this.#reflector.relist();
+  }
+
+  get(key: string): Kept | undefined {
+    return this.#store.entry(key)?.value;
+  }
+
+  isLost(key: string): boolean {
+    return this.#lost.has(key) && this.#lost.get(key)!.entry === this.#store.entry(key);
+  }
+
+  keys(): Iterable<string> {
+    return this.#store.keys();
+  }
+
+  *values(): Iterable<Kept> {
+    for (const [, entry] of this.#store.entries()) yield entry.value;
+  }
+
+  get size(): number {
+    return this.#store.size;
+  }
+
+  byIndex(name: string, value: string): Kept[] {
+    return Array.from(this.#store.keysByIndex(name, value), (key) => this.#store.entry(key)!.value);
+  }
+
+  countByIndex(name: string, value: string): number {
+    return this.#store.countByIndex(name, value);
+  }
+
+  get hasSynced(): boolean {
+    return this.#hasSynced;
+  }
+
+  whenSynced(signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#hasSynced) return resolve();
+      if (signal?.aborted) return reject(signal.reason);
+      const waiter = () => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      };
+      const onAbort = () => {
+        this.#syncWaiters.delete(waiter);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+      this.#syncWaiters.add(waiter);
+    });
+  }
+
+  on(handler: InformerHandler<Kept>): () => void {
+    for (const [key, entry] of this.#store.entries()) handler(key, entry.value, undefined);
+    this.#handlers.add(handler);
+    return () => this.#handlers.delete(handler);
+  }
+
+  status(): InformerStatus {
+    return { hasSynced: this.#hasSynced, ...this.#reflector.status() };
+  }
+
+  onReturn(handler: () => void): () => void {
+    this.#returnHandlers.add(handler);
+    return () => this.#returnHandlers.delete(handler);
+  }
+
+  onStatus(handler: (status: InformerStatus) => void): () => void {
+    this.#statusHandlers.add(handler);
+    return () => this.#statusHandlers.delete(handler);
+  }
+
+  #tell(key: string, next: Kept | undefined, previous: Kept | undefined): void {
+    for (const handler of this.#handlers) {
       try {
         handler(key, next, previous);
       } catch (error) {
         // One handler's fault must not make the others, or this copy, miss an event.
-        log.error('informer handler failed', { key, error });
+        this.#log.error('informer handler failed', { key, error });
       }
     }
   }
 
-  function remove(key: string): void {
-    const previous = store.entry(key);
+  #remove(key: string): void {
+    const previous = this.#store.entry(key);
     if (previous === undefined) return;
-    store.delete(key);
-    tell(key, undefined, previous.value);
+    this.#store.delete(key);
+    this.#tell(key, undefined, previous.value);
   }
 
-  function upsert(object: T): void {
+  #upsert(object: T): void {
     const key = keyOf(object);
     const { uid = '', resourceVersion = '' } = object.metadata;
-    const previous = store.entry(key);
+    const previous = this.#store.entry(key);
     const isKnown = previous?.uid === uid && previous.resourceVersion === resourceVersion;
-    if (isKnown && !isOtherHistory) {
-      previous.listNumber = listNumber;
+    if (isKnown && !this.#isOtherHistory) {
+      previous.listNumber = this.#listNumber;
       return;
     }
     // Deleted and re-created during an interruption: the delete is reported too.
-    if (previous !== undefined && previous.uid !== uid) remove(key);
-    const value = tryKeep(key, object);
+    if (previous !== undefined && previous.uid !== uid) this.#remove(key);
+    const value = this.#tryKeep(key, object);
     if (value === undefined) {
-      remove(key);
+      this.#remove(key);
     } else {
-      const known = store.entry(key)?.value;
-      store.set(key, { value, uid, resourceVersion, listNumber });
-      if (!isKnown || !isSameJson(value, known)) tell(key, value, known);
+      const known = this.#store.entry(key)?.value;
+      this.#store.set(key, { value, uid, resourceVersion, listNumber: this.#listNumber });
+      if (!isKnown || !isSameJson(value, known)) this.#tell(key, value, known);
     }
   }
 
   /** An object that the hook cannot digest is left out: it must not hold up all the others. */
-  function tryKeep(key: string, object: T): Kept | undefined {
+  #tryKeep(key: string, object: T): Kept | undefined {
     try {
-      return keep(object);
+      return this.#keep(object);
     } catch (error) {
-      log.error('informer cannot keep an object, leaving it out', { key, error });
+      this.#log.error('informer cannot keep an object, leaving it out', { key, error });
       return undefined;
     }
   }
 
-  function removeUnseen(history: 'continued' | 'restored'): void {
-    for (const [key, entry] of store.entries()) {
-      if (entry.listNumber === listNumber || lost.get(key)?.entry === entry) continue;
-      if (history === 'restored' && options.keepsLost) removeLater(key, entry);
-      else remove(key);
+  #removeUnseen(history: 'continued' | 'restored'): void {
+    for (const [key, entry] of this.#store.entries()) {
+      if (entry.listNumber === this.#listNumber || this.#lost.get(key)?.entry === entry) continue;
+      if (history === 'restored' && this.#options.keepsLost) this.#removeLater(key, entry);
+      else this.#remove(key);
     }
   }
 
   /** Unless it comes again. */
-  function removeLater(key: string, entry: StoredEntry<Kept>): void {
-    const timer = options.world.timers.after(lostMs, () => {
-      lost.delete(key);
-      if (store.entry(key) === entry) remove(key);
+  #removeLater(key: string, entry: StoredEntry<Kept>): void {
+    const timer = this.#options.world.timers.after(lostMs, () => {
+      this.#lost.delete(key);
+      if (this.#store.entry(key) === entry) this.#remove(key);
     });
-    lost.get(key)?.timer.cancel();
-    lost.set(key, { entry, timer });
+    this.#lost.get(key)?.timer.cancel();
+    this.#lost.set(key, { entry, timer });
     // Its writer may be here, and looks whether it is lost.
-    tell(key, entry.value, entry.value);
+    this.#tell(key, entry.value, entry.value);
   }
 
-  function stopLosing(): void {
-    for (const { timer } of lost.values()) timer.cancel();
-    lost.clear();
+  #stopLosing(): void {
+    for (const { timer } of this.#lost.values()) timer.cancel();
+    this.#lost.clear();
   }
 
-  function returned(): void {
-    for (const handler of returnHandlers) handler();
+  #returned(): void {
+    for (const handler of this.#returnHandlers) handler();
   }
 
-  function synced(): void {
-    if (hasSynced) return;
-    hasSynced = true;
-    for (const waiter of syncWaiters) waiter();
-    syncWaiters.clear();
+  #synced(): void {
+    if (this.#hasSynced) return;
+    this.#hasSynced = true;
+    for (const waiter of this.#syncWaiters) waiter();
+    this.#syncWaiters.clear();
   }
-
-  const reflector = new Reflector<T>({
-    ...options,
-    log,
-    sink: {
-      listBegins: (history) => {
-        listNumber += 1;
-        isOtherHistory = history === 'other';
-      },
-      upsert,
-      remove: (object) => remove(keyOf(object)),
-      listEnds: (history) => {
-        isOtherHistory = false;
-        removeUnseen(history);
-        if (hasSynced) returned();
-        synced();
-      },
-    },
-    onState: () => {
-      const { kind } = reflector.status().state;
-      if (wasFailing && kind === 'watching') returned();
-      wasFailing = kind === 'failing';
-      for (const handler of statusHandlers) handler(informer.status());
-    },
-  });
-
-  const informer: Informer<Kept> = {
-    type: options.type,
-    start: () => reflector.start(),
-    stop: () => {
-      stopLosing();
-      reflector.stop();
-    },
-    relist: () => reflector.relist(),
-    get: (key) => store.entry(key)?.value,
-    isLost: (key) => lost.has(key) && lost.get(key)!.entry === store.entry(key),
-    keys: () => store.keys(),
-    *values() {
-      for (const [, entry] of store.entries()) yield entry.value;
-    },
-    get size() {
-      return store.size;
-    },
-    byIndex: (name, value) => Array.from(store.keysByIndex(name, value), (key) => store.entry(key)!.value),
-    countByIndex: (name, value) => store.countByIndex(name, value),
-    get hasSynced() {
-      return hasSynced;
-    },
-    whenSynced: (signal) =>
-      new Promise((resolve, reject) => {
-        if (hasSynced) return resolve();
-        if (signal?.aborted) return reject(signal.reason);
-        const waiter = () => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve();
-        };
-        const onAbort = () => {
-          syncWaiters.delete(waiter);
-          reject(signal?.reason);
-        };
-        signal?.addEventListener('abort', onAbort, { once: true });
-        syncWaiters.add(waiter);
-      }),
-    on: (handler) => {
-      for (const [key, entry] of store.entries()) handler(key, entry.value, undefined);
-      handlers.add(handler);
-      return () => handlers.delete(handler);
-    },
-    status: () => ({ hasSynced, ...reflector.status() }),
-    onReturn: (handler) => {
-      returnHandlers.add(handler);
-      return () => returnHandlers.delete(handler);
-    },
-    onStatus: (handler) => {
-      statusHandlers.add(handler);
-      return () => statusHandlers.delete(handler);
-    },
-  };
-  return informer;
 }

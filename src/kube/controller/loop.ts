@@ -4,7 +4,7 @@
 
 import { errorText, type Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
-import { createQueue, type Queue, type WorkResult } from '../../base/queue.ts';
+import { Queue, type WorkResult } from '../../base/queue.ts';
 import type { World } from '../../base/world.ts';
 import { isAlreadyExists, isConflict } from '../objects/api-error.ts';
 import type { InformerReader } from './informer.ts';
@@ -40,7 +40,7 @@ const quietFailures = 3;
 export function runController(options: ControllerOptions): Controller {
   const { name, world } = options;
   const log = options.log.with({ controller: name });
-  const queue = createQueue({
+  const queue = new Queue({
     name,
     world,
     metrics: options.metrics,

@@ -1,5 +1,5 @@
 // Reverts changes by others: at once the first time, then later and later. Two who want different things in one place
-// (members of whom each takes itself for the scribe, another implementation in the same cluster) would otherwise
+// (members that both write one merged view, another implementation in the same cluster) would otherwise
 // write as fast as the network carries it. New wishes are never delayed.
 
 import { isSameJson } from '../../base/json.ts';

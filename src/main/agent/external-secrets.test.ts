@@ -16,7 +16,7 @@ import { externalService } from '../../external/testing/services.ts';
 import { externalNamespace } from '../../kube/objects/ours.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { externalResources } from '../../xds/external/generate.ts';
-import { startExternalSource } from '../../xds/sources/external.ts';
+import { ExternalSource } from '../../xds/sources/external.ts';
 import { watchSecrets } from '../../xds/sources/home-secrets.ts';
 import { ViewBook } from '../../xds/view/view-book.ts';
 import { startExternal } from './external.ts';
@@ -61,7 +61,7 @@ test('secrets of external services -> in no log, status, explanation or resource
   const common = { client: admin, world: world('xds'), log, book, namespace };
   const secrets = watchSecrets({ ...common, namespace: externalNamespace });
   secrets.start();
-  startExternalSource({
+  new ExternalSource({
     ...{ ...common, secrets, cluster: 'east', plugins: builtinPlugins },
     ...{ ports: { inspected: 15_001, plain: 15_002 }, otherPorts: [], address: '::' },
   });

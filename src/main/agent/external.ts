@@ -9,11 +9,7 @@ import { clusterSetDefaults } from '../../clusterset/kinds/cluster-set.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
 import { readGround } from '../../clusterset/rules/set-ground.ts';
-import {
-  type ExternalGround,
-  type ExternalServicesController,
-  runExternalServices,
-} from '../../external/controllers/services.ts';
+import { type ExternalGround, ExternalServicesController } from '../../external/controllers/services.ts';
 import { builtinPlugins } from '../../external/plugins/builtin.ts';
 import type { Plugins } from '../../external/plugins/plugin.ts';
 import { defaultClusterset } from '../../external/rules/visibility.ts';
@@ -51,7 +47,7 @@ export function startExternal(options: ExternalOptions): ExternalPart {
     fieldSelector: `metadata.name=${clusterSetDnsName}`,
   });
   const peers = watchPeerNames({ world, log, home });
-  const controller: ExternalServicesController = runExternalServices({
+  const controller: ExternalServicesController = new ExternalServicesController({
     ...{ world, log, home, namespace: systemNamespace, plugins: options.plugins ?? builtinPlugins },
     place: () => {
       const { clusterset = defaultClusterset, clusterId: cluster = '' } = options.membership() ?? {};
@@ -66,8 +62,9 @@ export function startExternal(options: ExternalOptions): ExternalPart {
     ground: () => groundIn(written.get(`${systemNamespace}/${clusterSetDnsName}`)),
   });
   const planes = watchDataPlane({ ...at, roles: ['sidecar'], onChange: () => controller.planeChanged() });
-  const { holderOf } = controller;
-  const losses = runPeerNameLosses({ world, log, home, peers, holderOf });
+  const losses = runPeerNameLosses({
+    ...{ world, log, home, peers, holderOf: (hostname: string) => controller.holderOf(hostname) },
+  });
   written.on(() => controller.nudge());
   peers.on((_key, next, previous) => {
     if (isSameJson(next?.hostnames, previous?.hostnames) && next?.createdMs === previous?.createdMs) return;

@@ -13,19 +13,19 @@ import { parseServerAddress, type TrustConfig } from '../../dns/config/config.ts
 import { defaultSourceOption } from '../../dns/message/wire.ts';
 import { watchAuthorities } from '../../federation/authority-watch.ts';
 import type { Federation } from '../../federation/kinds/federation.ts';
-import { publishFederation } from '../../federation/public/follow.ts';
+import { FederationPublisher } from '../../federation/public/follow.ts';
 import type { DnsConnection } from '../../federation/public/rfc2136.ts';
 import { BalancerNames } from '../../federation/records/balancer-names.ts';
-import { attachFederation, type FederationAttachment } from '../../federation/records/broker-records.ts';
+import { FederationAttachment } from '../../federation/records/broker-records.ts';
 import { runFederationRecords } from '../../federation/records/controller.ts';
 import { EtcdRecords } from '../../federation/records/etcd-records.ts';
 import { federationLeaseName } from '../../federation/rules/broker-names.ts';
 import type { FederationSink } from '../../federation/rules/record.ts';
 import { allOf, FederationShardSet } from '../../federation/rules/shard-set.ts';
 import { runFederationStatus } from '../../federation/status.ts';
-import { runStubZones } from '../../federation/stub-zones/controller.ts';
+import { StubZonesController } from '../../federation/stub-zones/controller.ts';
 import { type FederationIdentityOptions, openFederationIdentity } from '../../federation/stub-zones/identity.ts';
-import { type FollowedTrust, followTrust } from '../../federation/trust.ts';
+import { FollowedTrust } from '../../federation/trust.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type LeaderTimes, standForLeader } from '../../kube/controller/leader.ts';
 
@@ -90,7 +90,7 @@ export function startAuthorityRole(options: AuthorityRoleOptions): AuthorityRole
   let attachment: FederationAttachment | undefined;
   if (broker) {
     const fromBroker = records ? allOf([shards, policyOnly(table)]) : allOf([shards, sink]);
-    attachment = attachFederation({
+    attachment = new FederationAttachment({
       sink: fromBroker,
       federation,
       broker: broker.client,
@@ -101,7 +101,7 @@ export function startAuthorityRole(options: AuthorityRoleOptions): AuthorityRole
     parts.add('federation', () => attachment?.stop());
     const { trust: given, setTrust } = options;
     const { federations } = attachment;
-    const trust = followTrust({ world, log, broker, federation, federations, given, setTrust });
+    const trust = new FollowedTrust({ world, log, broker, federation, federations, given, setTrust });
     parts.add('trust', () => trust.stop());
     parts.add('zone', followZone(options, attachment));
     const candidate = standForLeader({
@@ -235,8 +235,8 @@ async function lead(
   const suffix = options.fixed?.suffix;
   const made = identity === undefined ? await openIdentity(shared) : undefined;
   const shown = identity === undefined ? made && (() => made.current()) : () => identity;
-  const stubZones = shown && runStubZones({ ...shared, identity: shown, onState, suffix });
-  const publisher = publishFederation({ ...shared, suffix, connect: options.connect, onState });
+  const stubZones = shown && new StubZonesController({ ...shared, identity: shown, onState, suffix });
+  const publisher = new FederationPublisher({ ...shared, suffix, connect: options.connect, onState });
   const status = runFederationStatus({
     ...shared,
     caBundle: made?.caBundle,

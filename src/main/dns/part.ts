@@ -5,7 +5,7 @@ import type { Log } from '../../base/log.ts';
 import { formatHostPort } from '../../base/net/host-port.ts';
 import { Parts } from '../../base/parts.ts';
 import type { World } from '../../base/world.ts';
-import { attachCatalog } from '../../catalog/attach.ts';
+import { Attachment } from '../../catalog/attach.ts';
 import { Catalog } from '../../catalog/catalog.ts';
 import { followDnsOptions } from '../../catalog/clusterset-options.ts';
 import { keepNamesCopy, type NamesCopy } from '../../catalog/copy/copy-keeper.ts';
@@ -111,7 +111,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
     const reserved = () => catalog.zones.map(({ name }) => name);
     const stubPort = await addStubEndpoint({ ...options, reserved }, server, parts);
     const isForwarded = (options.clusterDomainForward ?? []).length > 0;
-    const attachment = attachCatalog({
+    const attachment = new Attachment({
       catalog,
       client: home,
       world,

@@ -39,15 +39,9 @@ const retryMs = 5000;
 export async function openStubAccess({ world, log, home, hosts }: StubAccessOptions): Promise<StubAccess> {
   const at = { world, client: home, namespace: systemNamespace };
   const kept = { ...at, name: resolverAuthoritySecret, commonName: resolverAuthorityName };
-  // Read, not made: a resolver need not be allowed to write Secrets.
-  const open = async () => {
-    const found = await readKeptAuthority(kept);
-    if (found === undefined) throw new Error('this cluster has not joined a clusterset yet; run portolan join');
-    return found;
-  };
   // A home that is away must not keep the resolver from starting: until it answers, the certificate is one that nobody trusts.
   let isKept = true;
-  let authority = await open().catch((error: unknown) => {
+  let authority = await openKept(kept).catch((error: unknown) => {
     log.warn('stub zones cannot be posted until the home has the authority of their certificates', {
       error: errorText(error),
     });
@@ -76,7 +70,7 @@ export async function openStubAccess({ world, log, home, hosts }: StubAccessOpti
   function openLater(): void {
     if (isStopped) return;
     retry = world.timers.after(retryMs, () => {
-      open().then((found) => {
+      openKept(kept).then((found) => {
         if (isStopped) return;
         authority = found;
         isKept = true;
@@ -120,6 +114,13 @@ export async function openStubAccess({ world, log, home, hosts }: StubAccessOpti
       informer.stop();
     },
   };
+}
+
+/** Read, not made: a resolver need not be allowed to write Secrets. */
+async function openKept(kept: Parameters<typeof readKeptAuthority>[0]): Promise<Credentials> {
+  const found = await readKeptAuthority(kept);
+  if (found === undefined) throw new Error('this cluster has not joined a clusterset yet; run portolan join');
+  return found;
 }
 
 /** One that cannot be read must not take the endpoint away from the others. */

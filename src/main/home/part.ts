@@ -15,7 +15,7 @@ import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { Turns } from '../../base/turns.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { runEndpointsController } from '../../endpoints/controller.ts';
-import { runRegistrationController } from '../../endpoints/registration-controller.ts';
+import { RegistrationController } from '../../endpoints/registration-controller.ts';
 import { watchAllAuthorities } from '../../federation/authority-watch.ts';
 import { type Api, createApi } from '../../home/api.ts';
 import { bundledDefinitions } from '../../home/definitions/bundled.ts';
@@ -243,7 +243,7 @@ function startControllers(
   const endpoints = runEndpointsController({ client, world, log, metrics, concurrency: endpointsConcurrency });
   parts.add('endpoints controller', () => endpoints.stop());
   const prober = createRealProber();
-  const registrations = runRegistrationController({ client, world, log, prober, metrics });
+  const registrations = new RegistrationController({ client, world, log, prober, metrics });
   parts.add('registration controller', () => registrations.stop());
   const authorities = watchAllAuthorities({ client, world, log });
   parts.add('authority watch', () => authorities.stop());

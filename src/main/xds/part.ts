@@ -25,6 +25,7 @@ import { keepPartLease, type PartLease } from '../../kube/controller/part-lease.
 import { claimedAudiences } from '../../kube/objects/admin-ticket.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
+import type { ResourceType } from '../../kube/objects/object.ts';
 import { externalNamespace, proxyTokenAudience, xdsRootsName } from '../../kube/objects/ours.ts';
 import { partLabel, partState } from '../../kube/objects/part-lease.ts';
 import { callersAnnotation } from '../../kube/objects/reports/access-report.ts';
@@ -50,15 +51,15 @@ import { formatNodeId, judgeProxy, type ProxyCaller } from '../../xds/identity/p
 import { Issuance } from '../../xds/server/issuance.ts';
 import { Renewal } from '../../xds/server/renewal.ts';
 import { XdsService } from '../../xds/server/service.ts';
-import { type ClustersetSource, startClustersetSource } from '../../xds/sources/clusterset.ts';
-import { startExternalSource } from '../../xds/sources/external.ts';
+import { ClustersetSource } from '../../xds/sources/clusterset.ts';
+import { ExternalSource } from '../../xds/sources/external.ts';
 import { GatewayChecks } from '../../xds/sources/gateway-checks.ts';
 import { type GatewayTimes, startGatewaysSource } from '../../xds/sources/gateways.ts';
 import { watchSecrets } from '../../xds/sources/home-secrets.ts';
-import { startIngressSource } from '../../xds/sources/ingress.ts';
+import { IngressSource } from '../../xds/sources/ingress.ts';
 import { startMeshSource } from '../../xds/sources/mesh.ts';
 import { watchOwnSlices } from '../../xds/sources/own-slices.ts';
-import { startPeersSource } from '../../xds/sources/peers.ts';
+import { PeersSource } from '../../xds/sources/peers.ts';
 import type { XdsSource } from '../../xds/sources/source.ts';
 import { ConditionWriter } from '../../xds/status/condition-writer.ts';
 import { complaintsAnnotation, complaintsIn, formatComplaints } from '../../xds/status/lease-report.ts';
@@ -133,6 +134,7 @@ export interface XdsRole {
 const messageBytesMax = 16 << 20;
 const keepAliveMs = 30_000;
 const whyReading = 'the home has not been read yet';
+const whyFailing = 'a watch at the home fails; see the log';
 
 export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
   const { world, log, metrics, home, namespace, cluster } = options;
@@ -152,25 +154,18 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
     book.sidecar.replace('virtual listener', virtualListener(options.ports.virtual, address));
     const withheld = new WithheldBook();
     const common = { world, log, client: home, book };
-    clusterset = startClustersetSource(common);
+    clusterset = new ClustersetSource(common);
     const { peeringNamespace: secretsNamespace = namespace } = options;
-    const secrets = watchSecrets({ ...common, namespace: secretsNamespace });
-    secrets.start();
-    parts.add('secrets', () => secrets.stop());
-    const externalSecrets = watchSecrets({ ...common, namespace: externalNamespace });
-    externalSecrets.start();
-    parts.add('secrets of external services', () => externalSecrets.stop());
-    const slices = watchOwnSlices(common);
-    slices.start();
-    parts.add('slices', () => slices.stop());
+    const secrets = started(parts, watchSecrets({ ...common, namespace: secretsNamespace }));
+    const externalSecrets = started(parts, watchSecrets({ ...common, namespace: externalNamespace }));
+    const slices = started(parts, watchOwnSlices(common));
     const mesh = startMeshSource({ ...common, namespace, secretsNamespace, secrets });
     const peering = { ...common, namespace, secretsNamespace, secrets, mesh, withheld };
     const own = { zones: ownZones, ranges: options.own?.ranges ?? [], hosts: options.own?.hosts ?? [] };
     const ground = followOwnGround({ world, log, home, ...own, onChanged: () => peers.groundChanged() });
     parts.add('own ground', () => ground.stop());
-    const { lookUp } = options;
-    const isBound = options.boundTo !== undefined;
-    const peers = startPeersSource({ ...peering, isBound, lookUp, ground: () => ground.current() });
+    const bound = { isBound: options.boundTo !== undefined, lookUp: options.lookUp };
+    const peers = new PeersSource({ ...peering, ...bound, ground: () => ground.current() });
     const gateways = startGatewaysSource({
       ...{ ...common, cluster, clusterset, slices, address, times: options.gatewayTimes },
       ...{ port: options.ports.gateway ?? gatewayPort, gatewayAddress: options.gatewayAddress },
@@ -181,20 +176,22 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
     const sources: XdsSource[] = [
       clusterset,
       mesh,
-      { ...peers, whenSynced: () => ground.whenRead().then(() => peers.whenSynced()) },
-      startExternalSource({
+      {
+        staleSinceMs: () => peers.staleSinceMs(),
+        stop: () => peers.stop(),
+        whenSynced: () => ground.whenRead().then(() => peers.whenSynced()),
+      },
+      new ExternalSource({
         ...{ ...common, namespace, secrets: externalSecrets, cluster, plugins: options.plugins ?? builtinPlugins },
         ...{ ports: options.ports.outbound ?? defaultOutboundPorts, otherPorts: [options.ports.virtual] },
         address,
       }),
-      startIngressSource({ ...peering, slices, port: options.ports.ingress, address }),
+      new IngressSource({ ...peering, slices, port: options.ports.ingress, address }),
       gateways,
     ];
     for (const source of sources) parts.add('source', () => source.stop());
     let isSynced = false;
-    const synced = Promise.all([secrets.whenSynced(), ...sources.map((source) => source.whenSynced())]).then(() => {
-      isSynced = true;
-    });
+    const synced = Promise.all([secrets, ...sources].map((one) => one.whenSynced())).then(() => void (isSynced = true));
     const port = await listen({ ...options, service, parts, isSynced: () => isSynced });
     const checks =
       options.probeGateway &&
@@ -202,8 +199,7 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
         ...{ timers: world.timers, metrics, probe: options.probeGateway, ways: gateways.ways },
         onChange: () => lease.changed(),
       });
-    const gatewaysFound = () => checks?.found ?? new Map<string, string>();
-    const lease = report({ ...options, service, parts, withheld, gatewaysFound });
+    const lease = report({ ...options, service, parts, withheld, gatewaysFound: () => checks?.found ?? new Map() });
     void synced.then(() => checks?.start());
     parts.add('checks of gateways', () => checks?.stop());
     return {
@@ -211,10 +207,8 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
       lease,
       port,
       notReady: () => (isSynced ? '' : whyReading),
-      staleWhy: () => {
-        const isStale = sources.some((source) => source.staleSinceMs() !== undefined);
-        return isStale ? lease.problem() || 'a watch at the home fails; see the log' : lease.problem();
-      },
+      staleWhy: () =>
+        lease.problem() || (sources.some((source) => source.staleSinceMs() !== undefined) ? whyFailing : ''),
       whenSynced: () => synced,
       stop: () => parts.stop(),
     };
@@ -222,6 +216,16 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
     await parts.stop();
     throw error;
   }
+}
+
+/** Until the part ends. */
+function started<Copy extends { readonly type: ResourceType; start(): void; stop(): void }>(
+  parts: Parts,
+  copy: Copy,
+): Copy {
+  copy.start();
+  parts.add(`copy of ${copy.type.plural}`, () => copy.stop());
+  return copy;
 }
 
 type Listening = XdsRoleOptions & { service: XdsService; parts: Parts; isSynced: () => boolean };

@@ -7,7 +7,7 @@ import { ownerKey } from '../../addresses/claim.ts';
 import { isSameJson } from '../../base/json.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { type IpFamily, type IpRange, parseRange } from '../../base/net/ip.ts';
-import { createQueue } from '../../base/queue.ts';
+import { Queue } from '../../base/queue.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer } from '../../kube/controller/informer.ts';
@@ -56,7 +56,7 @@ export async function startPeerAddresses(options: PeerAddressesOptions): Promise
     }),
   });
   const allocator = createAllocator({ home: client, world, log, claims });
-  const queue = createQueue({
+  const queue = new Queue({
     name: 'peer-addresses',
     world,
     concurrency: writesMax,

@@ -6,7 +6,7 @@
 import type { Log } from '../../base/log.ts';
 import { errorText } from '../../base/log.ts';
 import { LogBudget } from '../../base/log-budget.ts';
-import { createQueue, type Queue } from '../../base/queue.ts';
+import { Queue } from '../../base/queue.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { apply } from '../../kube/client/apply.ts';
@@ -92,7 +92,7 @@ export class PeerServiceStore {
   constructor(options: PeerServiceStoreOptions) {
     this.#options = options;
     this.#lines = new LogBudget(options.world.clock);
-    this.#queue = createQueue({
+    this.#queue = new Queue({
       name: `peer-services`,
       world: options.world,
       concurrency: options.writesMax ?? writesInFlight,

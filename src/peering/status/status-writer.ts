@@ -3,7 +3,7 @@
 
 import { isSameJson } from '../../base/json.ts';
 import { errorText, type Log } from '../../base/log.ts';
-import { createQueue, type Queue } from '../../base/queue.ts';
+import { Queue } from '../../base/queue.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isConflict, isNotFound } from '../../kube/objects/api-error.ts';
@@ -45,7 +45,7 @@ export class StatusWriter {
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
-    this.#queue = createQueue({
+    this.#queue = new Queue({
       name: 'peering-status',
       world: options.world,
       concurrency: 4,

@@ -22,152 +22,191 @@ import type { ResourceSet } from '../view/resource-set.ts';
 import { Batch } from './batch.ts';
 import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './source.ts';
 
-export interface ClustersetSource extends XdsSource {
-  /** Where the clusters of the set are. */
-  locality(): SetLocality;
-  /** Which of them lie in other networks. */
-  networks(): SetNetworks;
-  /** Who may call exported services, as ServiceAccessPolicies have it. */
-  callers(): Callers;
-  /** The zone of clusterset names. */
-  domain(): string;
-  /** An import by `namespace/name`, with the addresses that are its own; undefined if there is none. */
-  service(key: string): ClustersetService | undefined;
-  /** Where gateways have to be asked for an import by name, at addresses that are its own. */
-  namedWays(key: string): readonly NamedWay[];
-  /** Called with the key of an import that may have changed. */
-  onService(listener: (key: string) => void): () => void;
-  /** Called when networks or the zone have changed. */
-  onOptions(listener: () => void): () => void;
-  /** Called when policies have changed, with their namespaces; undefined is any. */
-  onCallers(listener: (namespaces: ReadonlySet<string> | undefined) => void): () => void;
-}
-
 const optionsKey = '';
 
-export function startClustersetSource(options: SourceOptions): ClustersetSource {
-  const { client, world, book } = options;
-  const log = options.log.with({ source: 'clusterset' });
-  const facts = new FactBook({ clock: world.clock, holdsTraffic: true });
+export class ClustersetSource implements XdsSource {
+  readonly #options: SourceOptions;
+  readonly #log;
+  readonly #facts;
   /** Those that have resources. */
-  const served = new Set<string>();
-  let domain = 'clusterset.local';
-  let locality = unknownLocality;
-  let networks = oneNetwork;
-  let callers = noCallers;
-  const serviceListeners = new Set<(key: string) => void>();
-  const optionListeners = new Set<() => void>();
-  const callerListeners = new Set<(namespaces: ReadonlySet<string> | undefined) => void>();
-  const fieldSelector = `metadata.name=${clusterSetDnsName}`;
-  const config = createInformer<ConfigMap>({
-    ...{ client, world, log, type: configMapType, namespace: systemNamespace, fieldSelector },
-  });
+  readonly #served = new Set<string>();
+  #domain = 'clusterset.local';
+  #locality = unknownLocality;
+  #networks = oneNetwork;
+  #callers = noCallers;
+  readonly #serviceListeners = new Set<(key: string) => void>();
+  readonly #optionListeners = new Set<() => void>();
+  readonly #callerListeners = new Set<(namespaces: ReadonlySet<string> | undefined) => void>();
+  readonly #fieldSelector = `metadata.name=${clusterSetDnsName}`;
+  readonly #config;
+  readonly #addresses;
+  readonly #batch;
+  readonly #imports;
+  readonly #source;
 
-  const addresses = new ServedAddresses((key) => batch.add(key));
-  const batch = new Batch(world.timers, (keys) => {
-    if (keys.has(optionsKey)) return follow();
-    for (const key of keys) renew(key);
-  });
-
-  function follow(): void {
-    for (const key of new Set([...served, ...facts.keys('imports')])) renew(key);
+  constructor(options: SourceOptions) {
+    this.#options = options;
+    this.#log = this.#options.log.with({ source: 'clusterset' });
+    this.#facts = new FactBook({ clock: this.#options.world.clock, holdsTraffic: true });
+    this.#config = createInformer<ConfigMap>({
+      ...{
+        client: this.#options.client,
+        world: this.#options.world,
+        log: this.#log,
+        type: configMapType,
+        namespace: systemNamespace,
+        fieldSelector: this.#fieldSelector,
+      },
+    });
+    this.#addresses = new ServedAddresses((key) => this.#batch.add(key));
+    this.#batch = new Batch(this.#options.world.timers, (keys) => {
+      if (keys.has(optionsKey)) return this.#follow();
+      for (const key of keys) this.#renew(key);
+    });
+    this.#options.book.onPlace((place, set) => {
+      this.#batch.flush();
+      for (const key of this.#served) this.#fill(place, set, key, this.#serviceOf(key));
+    });
+    this.#facts.onTouch((ownerKey) => {
+      if (ownerKey[0] === 'i') this.#batch.add(ownerKey.slice(2));
+    });
+    this.#config.on((_key, next) => {
+      const before = JSON.stringify([this.#domain, [...this.#networks.clusters]]);
+      this.#locality = readLocality(next ?? {});
+      this.#networks = readNetworks(next ?? {});
+      this.#domain = readDnsOptions(next ?? {}).zone;
+      if (JSON.stringify([this.#domain, [...this.#networks.clusters]]) !== before)
+        for (const listener of this.#optionListeners) listener();
+      const said = readCallers(next);
+      const namespaces = this.#callers.differs(said);
+      this.#callers = said;
+      if (namespaces?.size !== 0) for (const listener of this.#callerListeners) listener(namespaces);
+      this.#addresses.setRanges(allocatedRanges(next ?? {}));
+      this.#batch.add(optionsKey);
+    });
+    this.#imports = followImports({
+      client: this.#options.client,
+      world: this.#options.world,
+      log: this.#log,
+      facts: this.#facts,
+      addresses: this.#addresses,
+    });
+    this.#source = sourceOf([this.#config] as unknown as Informer<never>[], () => {
+      this.#imports.stop();
+      this.#batch.stop();
+    });
+    this.#imports.start();
   }
 
-  function serviceOf(key: string): ClustersetService | undefined {
-    const owner = facts.ownerOf(`i/${key}`);
-    return owner.isPresent ? clustersetServiceOf(key, owner, facts.slicesOf(`i/${key}`, owner)) : undefined;
+  stop() {
+    return this.#source.stop();
+  }
+
+  async whenSynced() {
+    await Promise.all([this.#source.whenSynced(), this.#imports.whenListed]);
+    this.#batch.flush();
+  }
+
+  staleSinceMs() {
+    const since = [this.#imports.staleSinceMs(), this.#source.staleSinceMs()].filter((ms) => ms !== undefined);
+    return since.length === 0 ? undefined : Math.min(...since);
+  }
+
+  /** Where the clusters of the set are. */
+  locality(): SetLocality {
+    return this.#locality;
+  }
+
+  /** Which of them lie in other networks. */
+  networks(): SetNetworks {
+    return this.#networks;
+  }
+
+  /** Who may call exported services, as ServiceAccessPolicies have it. */
+  callers(): Callers {
+    return this.#callers;
+  }
+
+  /** The zone of clusterset names. */
+  domain(): string {
+    return this.#domain;
+  }
+
+  /** An import by `namespace/name`, with the addresses that are its own; undefined if there is none. */
+  service(key: string): ClustersetService | undefined {
+    const service = this.#serviceOf(key);
+    return service && this.#ownAddresses(key, service);
+  }
+
+  /** Where gateways have to be asked for an import by name, at addresses that are its own. */
+  namedWays(key: string): readonly NamedWay[] {
+    if (this.#networks.clusters.size === 0) return [];
+    const owner = this.#facts.ownerOf(`i/${key}`);
+    if (!owner.isPresent) return [];
+    const ways = namedWaysOf({ key, owner, slices: this.#facts.slicesOf(`i/${key}`, owner), domain: this.#domain });
+    return ways.filter(({ address }) => this.#addresses.problemOf(address, key) === undefined);
+  }
+
+  /** Called with the key of an import that may have changed. */
+  onService(listener: (key: string) => void): () => void {
+    this.#serviceListeners.add(listener);
+    return () => this.#serviceListeners.delete(listener);
+  }
+
+  /** Called when networks or the zone have changed. */
+  onOptions(listener: () => void): () => void {
+    this.#optionListeners.add(listener);
+    return () => this.#optionListeners.delete(listener);
+  }
+
+  /** Called when policies have changed, with their namespaces; undefined is any. */
+  onCallers(listener: (namespaces: ReadonlySet<string> | undefined) => void): () => void {
+    this.#callerListeners.add(listener);
+    return () => this.#callerListeners.delete(listener);
+  }
+
+  #follow(): void {
+    for (const key of new Set([...this.#served, ...this.#facts.keys('imports')])) this.#renew(key);
+  }
+
+  #serviceOf(key: string): ClustersetService | undefined {
+    const owner = this.#facts.ownerOf(`i/${key}`);
+    return owner.isPresent ? clustersetServiceOf(key, owner, this.#facts.slicesOf(`i/${key}`, owner)) : undefined;
   }
 
   /** Of endpoints of a headless service in other networks. */
-  function virtualAddressesOf(key: string): string[] {
-    const owner = facts.ownerOf(`i/${key}`);
-    if (owner.kind !== 'Headless' || networks.clusters.size === 0) return [];
-    return virtualAddressesIn(facts.slicesOf(`i/${key}`, owner)).map((ip) => formatAddress(ip));
+  #virtualAddressesOf(key: string): string[] {
+    const owner = this.#facts.ownerOf(`i/${key}`);
+    if (owner.kind !== 'Headless' || this.#networks.clusters.size === 0) return [];
+    return virtualAddressesIn(this.#facts.slicesOf(`i/${key}`, owner)).map((ip) => formatAddress(ip));
   }
 
-  function renew(key: string): void {
-    const service = serviceOf(key);
-    if (service === undefined) served.delete(key);
-    else served.add(key);
-    addresses.use(key, service ? [...service.ips, ...virtualAddressesOf(key)] : []);
-    replaceSafely(book.clusterset, key, () => (service ? clustersetResources(service, domain) : []), log);
-    for (const { place, set } of book.places()) fill(place, set, key, service);
-    const make = () => (service ? clustersetListeners(ownAddresses(key, service), domain) : []);
-    replaceSafely(book.clustersetListeners, key, make, log);
-    for (const listener of serviceListeners) listener(key);
+  #renew(key: string): void {
+    const service = this.#serviceOf(key);
+    if (service === undefined) this.#served.delete(key);
+    else this.#served.add(key);
+    this.#addresses.use(key, service ? [...service.ips, ...this.#virtualAddressesOf(key)] : []);
+    replaceSafely(
+      this.#options.book.clusterset,
+      key,
+      () => (service ? clustersetResources(service, this.#domain) : []),
+      this.#log,
+    );
+    for (const { place, set } of this.#options.book.places()) this.#fill(place, set, key, service);
+    const make = () => (service ? clustersetListeners(this.#ownAddresses(key, service), this.#domain) : []);
+    replaceSafely(this.#options.book.clustersetListeners, key, make, this.#log);
+    for (const listener of this.#serviceListeners) listener(key);
   }
 
-  function ownAddresses(key: string, service: ClustersetService): ClustersetService {
-    return { ...service, ips: service.ips.filter((ip) => addresses.problemOf(ip, key) === undefined) };
+  #ownAddresses(key: string, service: ClustersetService): ClustersetService {
+    return { ...service, ips: service.ips.filter((ip) => this.#addresses.problemOf(ip, key) === undefined) };
   }
 
-  function fill(from: Place, set: ResourceSet, key: string, service: ClustersetService | undefined): void {
-    const make = () => (service ? clustersetEndpoints(service, domain, { from, locality, networks }) : []);
-    replaceSafely(set, key, make, log);
+  #fill(from: Place, set: ResourceSet, key: string, service: ClustersetService | undefined): void {
+    const make = () =>
+      service
+        ? clustersetEndpoints(service, this.#domain, { from, locality: this.#locality, networks: this.#networks })
+        : [];
+    replaceSafely(set, key, make, this.#log);
   }
-
-  book.onPlace((place, set) => {
-    batch.flush();
-    for (const key of served) fill(place, set, key, serviceOf(key));
-  });
-  facts.onTouch((ownerKey) => {
-    if (ownerKey[0] === 'i') batch.add(ownerKey.slice(2));
-  });
-  config.on((_key, next) => {
-    const before = JSON.stringify([domain, [...networks.clusters]]);
-    locality = readLocality(next ?? {});
-    networks = readNetworks(next ?? {});
-    domain = readDnsOptions(next ?? {}).zone;
-    if (JSON.stringify([domain, [...networks.clusters]]) !== before) for (const listener of optionListeners) listener();
-    const said = readCallers(next);
-    const namespaces = callers.differs(said);
-    callers = said;
-    if (namespaces?.size !== 0) for (const listener of callerListeners) listener(namespaces);
-    addresses.setRanges(allocatedRanges(next ?? {}));
-    batch.add(optionsKey);
-  });
-  const imports = followImports({ client, world, log, facts, addresses });
-  const source = sourceOf([config] as unknown as Informer<never>[], () => {
-    imports.stop();
-    batch.stop();
-  });
-  imports.start();
-  return {
-    ...source,
-    whenSynced: async () => {
-      await Promise.all([source.whenSynced(), imports.whenListed]);
-      batch.flush();
-    },
-    staleSinceMs: () => {
-      const since = [imports.staleSinceMs(), source.staleSinceMs()].filter((ms) => ms !== undefined);
-      return since.length === 0 ? undefined : Math.min(...since);
-    },
-    locality: () => locality,
-    networks: () => networks,
-    callers: () => callers,
-    domain: () => domain,
-    service: (key) => {
-      const service = serviceOf(key);
-      return service && ownAddresses(key, service);
-    },
-    namedWays: (key) => {
-      if (networks.clusters.size === 0) return [];
-      const owner = facts.ownerOf(`i/${key}`);
-      if (!owner.isPresent) return [];
-      const ways = namedWaysOf({ key, owner, slices: facts.slicesOf(`i/${key}`, owner), domain });
-      return ways.filter(({ address }) => addresses.problemOf(address, key) === undefined);
-    },
-    onService: (listener) => {
-      serviceListeners.add(listener);
-      return () => serviceListeners.delete(listener);
-    },
-    onOptions: (listener) => {
-      optionListeners.add(listener);
-      return () => optionListeners.delete(listener);
-    },
-    onCallers: (listener) => {
-      callerListeners.add(listener);
-      return () => callerListeners.delete(listener);
-    },
-  };
 }

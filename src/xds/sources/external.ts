@@ -38,85 +38,126 @@ export interface ExternalSourceOptions extends SourceOptions {
 /** How long the first configuration waits for Pods. */
 const podsMsMax = 5000;
 
-export function startExternalSource(options: ExternalSourceOptions): XdsSource {
-  const { client, world, book, namespace, cluster, secrets, plugins, ports, otherPorts, address } = options;
-  const log = options.log.with({ source: 'external' });
-  const services = createInformer<MeshExternalService>({
-    client,
-    world,
-    log,
-    namespace,
-    type: meshExternalServiceType,
-  });
-  const properties = createInformer<ClusterProperty>({ client, world, log, type: clusterPropertyType });
+export class ExternalSource implements XdsSource {
+  readonly #options: ExternalSourceOptions;
+  readonly #log;
+  readonly #services;
+  readonly #properties;
   /** The last published resources, by owner. */
-  let sent = new Map<string, string>();
+  #sent = new Map<string, string>();
   /** Keys that only some proxies get. */
-  let limited: readonly XdsResource[] = [];
-  const workloads = new NodeWorkloads({ client, world, log, namespace, onChange: (node) => batch.add(`node ${node}`) });
+  #limited: readonly XdsResource[] = [];
+  readonly #workloads;
+  readonly #batch;
+  readonly #offs;
+  readonly #source;
 
-  const giveKeys = (proxy: ProxyIdentity, set: ResourceSet) => {
-    const isFor = ({ usedBy = [] }: XdsResource) => workloads.runs(proxy, usedBy);
-    replaceSafely(set, 'client keys', () => limited.filter(isFor), log);
-  };
+  constructor(options: ExternalSourceOptions) {
+    this.#options = options;
+    this.#log = this.#options.log.with({ source: 'external' });
+    this.#services = createInformer<MeshExternalService>({
+      client: this.#options.client,
+      world: this.#options.world,
+      log: this.#log,
+      namespace: this.#options.namespace,
+      type: meshExternalServiceType,
+    });
+    this.#properties = createInformer<ClusterProperty>({
+      client: this.#options.client,
+      world: this.#options.world,
+      log: this.#log,
+      type: clusterPropertyType,
+    });
+    this.#workloads = new NodeWorkloads({
+      client: this.#options.client,
+      world: this.#options.world,
+      log: this.#log,
+      namespace: this.#options.namespace,
+      onChange: (node) => this.#batch.add(`node ${node}`),
+    });
+    this.#batch = new Batch(this.#options.world.timers, (keys) => {
+      if (keys.has('all')) this.#renewAll();
+      for (const { proxy, set } of this.#options.book.proxies())
+        if (keys.has('all') || keys.has(`node ${this.#workloads.nodeOf(proxy.name)}`)) this.#giveKeys(proxy, set);
+    });
+    this.#offs = [
+      this.#services.on(() => this.#renew()),
+      this.#properties.on(() => this.#renew()),
+      this.#options.secrets.on((key) => {
+        if (this.#isNamed(key)) this.#renew();
+      }),
+    ];
+    this.#renew();
+    this.#options.book.onProxy((proxy, set) => this.#giveKeys(proxy, set));
+    this.#source = sourceOf([this.#services, this.#properties] as unknown as Informer<never>[], () => {
+      for (const off of this.#offs) off();
+      this.#batch.stop();
+      this.#workloads.stop();
+    });
+  }
 
-  const batch = new Batch(world.timers, (keys) => {
-    if (keys.has('all')) renewAll();
-    for (const { proxy, set } of book.proxies())
-      if (keys.has('all') || keys.has(`node ${workloads.nodeOf(proxy.name)}`)) giveKeys(proxy, set);
-  });
+  staleSinceMs() {
+    return this.#source.staleSinceMs();
+  }
 
-  function renewAll(): void {
+  stop() {
+    return this.#source.stop();
+  }
+
+  async whenSynced() {
+    await Promise.all([this.#source.whenSynced(), this.#options.secrets.whenSynced()]);
+    this.#batch.add('all');
+    this.#batch.flush();
+    await this.#workloads.whenSynced(podsMsMax);
+    this.#batch.add('all');
+    this.#batch.flush();
+  }
+
+  #giveKeys(proxy: ProxyIdentity, set: ResourceSet) {
+    const isFor = ({ usedBy = [] }: XdsResource) => this.#workloads.runs(proxy, usedBy);
+    replaceSafely(set, 'client keys', () => this.#limited.filter(isFor), this.#log);
+  }
+
+  #renewAll(): void {
     const next = new Map<string, string>();
     const resources = externalResources({
-      services: [...services.values()],
-      place: { clusterset: properties.get(clusterSetProperty)?.spec?.value ?? defaultClusterset, cluster },
-      secrets: (name, key) => secrets.get(`${externalNamespace}/${name}`)?.data?.[key],
-      ...{ plugins, ports, otherPorts, address },
+      services: [...this.#services.values()],
+      place: {
+        clusterset: this.#properties.get(clusterSetProperty)?.spec?.value ?? defaultClusterset,
+        cluster: this.#options.cluster,
+      },
+      secrets: (name, key) => this.#options.secrets.get(`${externalNamespace}/${name}`)?.data?.[key],
+      ...{
+        plugins: this.#options.plugins,
+        ports: this.#options.ports,
+        otherPorts: this.#options.otherPorts,
+        address: this.#options.address,
+      },
     });
-    limited = resources.filter(({ usedBy }) => usedBy !== undefined);
-    workloads.ask(new Set(limited.flatMap(({ usedBy = [] }) => usedBy.map((one) => one.namespace))));
+    this.#limited = resources.filter(({ usedBy }) => usedBy !== undefined);
+    this.#workloads.ask(new Set(this.#limited.flatMap(({ usedBy = [] }) => usedBy.map((one) => one.namespace))));
     for (const resource of resources) {
       if (resource.usedBy !== undefined) continue;
       const owner = `${resource.type} ${resource.name}`;
       const text = JSON.stringify(resource);
       next.set(owner, text);
-      if (sent.get(owner) !== text) replaceSafely(book.external, owner, () => [resource], log);
+      if (this.#sent.get(owner) !== text)
+        replaceSafely(this.#options.book.external, owner, () => [resource], this.#log);
     }
-    for (const owner of sent.keys()) if (!next.has(owner)) replaceSafely(book.external, owner, () => [], log);
-    sent = next;
+    for (const owner of this.#sent.keys())
+      if (!next.has(owner)) replaceSafely(this.#options.book.external, owner, () => [], this.#log);
+    this.#sent = next;
   }
 
-  const isNamed = (key: string) =>
-    [...services.values()].some(({ spec }) =>
+  #isNamed(key: string) {
+    return [...this.#services.values()].some(({ spec }) =>
       secretReferences(spec?.destination?.tls).some(({ name }) =>
         [`${externalNamespace}/${name}`, `${externalNamespace}/${name}.broker`].includes(key),
       ),
     );
-  const renew = () => batch.add('all');
-  const offs = [
-    services.on(renew),
-    properties.on(renew),
-    secrets.on((key) => {
-      if (isNamed(key)) renew();
-    }),
-  ];
-  renew();
-  book.onProxy(giveKeys);
-  const source = sourceOf([services, properties] as unknown as Informer<never>[], () => {
-    for (const off of offs) off();
-    batch.stop();
-    workloads.stop();
-  });
-  return {
-    ...source,
-    whenSynced: async () => {
-      await Promise.all([source.whenSynced(), secrets.whenSynced()]);
-      batch.add('all');
-      batch.flush();
-      await workloads.whenSynced(podsMsMax);
-      batch.add('all');
-      batch.flush();
-    },
-  };
+  }
+
+  #renew() {
+    return this.#batch.add('all');
+  }
 }

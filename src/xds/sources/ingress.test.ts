@@ -12,7 +12,7 @@ import { peerType } from '../../peering/kinds/peer.ts';
 import { peerExportType } from '../../peering/kinds/peer-export.ts';
 import { ViewBook } from '../view/view-book.ts';
 import { WithheldBook } from '../withheld.ts';
-import { startIngressSource } from './ingress.ts';
+import { IngressSource } from './ingress.ts';
 import type { MeshSource } from './mesh.ts';
 import { watchOwnSlices } from './own-slices.ts';
 
@@ -43,7 +43,7 @@ test('ingress: cut off from its home -> peers are admitted for ten minutes, then
   const book = new ViewBook();
   const slices = watchOwnSlices({ client, world, log: silentLog, book });
   slices.start();
-  const source = startIngressSource({
+  const source = new IngressSource({
     ...{ client, world, log: silentLog, book, namespace, secretsNamespace: namespace, secrets, slices, mesh },
     ...{ withheld: new WithheldBook(), port: 15_443 },
   });

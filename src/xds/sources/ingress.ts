@@ -53,115 +53,149 @@ const confirmedMs = 600_000;
 /** Certificates that are due are issued anew this often. */
 const renewMs = 3_600_000;
 
-export function startIngressSource(options: IngressSourceOptions): XdsSource {
-  const { client, world, book, namespace, secrets, slices, mesh, withheld } = options;
-  const log = options.log.with({ source: 'ingress' });
-  const certificates = new MeshCertificates(world, ofWorkloads);
-  const where = { client, world, log };
-  const exports = createInformer<PeerExport>({ ...where, type: peerExportType });
-  const services = createInformer<Service>({
-    ...where,
-    type: serviceType,
-    indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ''] },
-  });
-  const peers = createInformer<Peer>({ ...where, namespace, type: peerType });
-  let routes: readonly SharedRoute[] = [];
-  const imports = watchImportedServices(where, {
-    importsChanged: () => batch.add('all'),
-    slicesChanged: (service) => batch.add(service),
-  });
+export class IngressSource implements XdsSource {
+  readonly #options: IngressSourceOptions;
+  readonly #log;
+  readonly #certificates;
+  readonly #where;
+  readonly #exports;
+  readonly #services;
+  readonly #peers;
+  #routes: readonly SharedRoute[] = [];
+  readonly #imports;
+  readonly #batch;
+  #trusted = new Map<string, CallerTrust | undefined>();
+  readonly #offs;
+  readonly #stopRenewing;
+  readonly #source;
+  readonly #confirmation: Confirmation;
 
-  const batch = new Batch(world.timers, (keys) => {
-    if (keys.has('all')) return renewAll();
-    for (const key of keys) renewBackends((backend) => `${backend.namespace}/${backend.service}` === key);
-  });
-
-  let trusted = new Map<string, CallerTrust | undefined>();
-  function trustOf(name: string): CallerTrust | undefined {
-    if (!trusted.has(name)) trusted.set(name, readTrust(name));
-    return trusted.get(name);
+  constructor(options: IngressSourceOptions) {
+    this.#options = options;
+    this.#log = this.#options.log.with({ source: 'ingress' });
+    this.#certificates = new MeshCertificates(this.#options.world, ofWorkloads);
+    this.#where = { client: this.#options.client, world: this.#options.world, log: this.#log };
+    this.#exports = createInformer<PeerExport>({ ...this.#where, type: peerExportType });
+    this.#services = createInformer<Service>({
+      ...this.#where,
+      type: serviceType,
+      indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ''] },
+    });
+    this.#peers = createInformer<Peer>({ ...this.#where, namespace: this.#options.namespace, type: peerType });
+    this.#imports = watchImportedServices(this.#where, {
+      importsChanged: () => this.#batch.add('all'),
+      slicesChanged: (service) => this.#batch.add(service),
+    });
+    this.#batch = new Batch(this.#options.world.timers, (keys) => {
+      if (keys.has('all')) return this.#renewAll();
+      for (const key of keys) this.#renewBackends((backend) => `${backend.namespace}/${backend.service}` === key);
+    });
+    for (const informer of [this.#exports, this.#services, this.#peers] as unknown as Informer<never>[])
+      informer.on(() => this.#batch.add('all'));
+    this.#offs = [
+      this.#options.secrets.on(() => this.#batch.add('all')),
+      this.#options.mesh.onChange(() => this.#batch.add('all')),
+      onServiceSlices(this.#options.slices, (key) => this.#batch.add(key)),
+    ];
+    this.#stopRenewing = repeat(this.#options.world.timers, { everyMs: renewMs }, () => this.#batch.add('all'));
+    this.#source = sourceOf([this.#exports, this.#services, this.#peers] as unknown as Informer<never>[], () => {
+      this.#batch.stop();
+      this.#confirmation.stop();
+      this.#stopRenewing();
+      this.#imports.stop();
+      for (const off of this.#offs) off();
+    });
+    this.#confirmation = new Confirmation({
+      ...{ world: this.#options.world, holdsMs: confirmedMs, staleSinceMs: () => this.#source.staleSinceMs() },
+      onChange: (isOver) => {
+        if (isOver) this.#log.warn('the home has not confirmed who may call: new connections of peers are refused');
+        else this.#log.info('the home confirms again who may call');
+        this.#batch.add('all');
+      },
+    });
   }
 
-  function readTrust(name: string): CallerTrust | undefined {
-    const peer = peers.get(`${namespace}/${name}`);
-    const bundle = peer === undefined ? '' : bundleOf(peer, secrets, options.secretsNamespace);
+  staleSinceMs() {
+    return this.#source.staleSinceMs();
+  }
+
+  stop() {
+    return this.#source.stop();
+  }
+
+  async whenSynced() {
+    await Promise.all([
+      this.#source.whenSynced(),
+      this.#options.slices.whenSynced(),
+      this.#imports.whenKnown(),
+      this.#options.mesh.whenSynced(),
+    ]);
+    this.#batch.add('all');
+    this.#batch.flush();
+  }
+
+  #trustOf(name: string): CallerTrust | undefined {
+    if (!this.#trusted.has(name)) this.#trusted.set(name, this.#readTrust(name));
+    return this.#trusted.get(name);
+  }
+
+  #readTrust(name: string): CallerTrust | undefined {
+    const peer = this.#peers.get(`${this.#options.namespace}/${name}`);
+    const bundle = peer === undefined ? '' : bundleOf(peer, this.#options.secrets, this.#options.secretsNamespace);
     if (peer === undefined || bundle === '') return undefined;
     return { peer: name, domain: peer.spec.trust.domain, bundle, identities: peer.spec.trust.identities ?? [] };
   }
 
-  function renewAll(): void {
-    trusted = new Map();
-    const defaults = mesh.defaults();
-    const before = routes;
-    routes = defaults === undefined ? [] : routesOf(exports, { services, imports }, defaults);
-    const hasCertificate = () => mesh.authority() !== undefined;
+  #renewAll(): void {
+    this.#trusted = new Map();
+    const defaults = this.#options.mesh.defaults();
+    const before = this.#routes;
+    this.#routes =
+      defaults === undefined
+        ? []
+        : routesOf(this.#exports, { services: this.#services, imports: this.#imports }, defaults);
+    const hasCertificate = () => this.#options.mesh.authority() !== undefined;
     const outcome = ingressResources({
-      ...{ routes, trustOf, hasCertificate, port: options.port },
-      ...{ address: options.address, isClosed: confirmation.isOver },
+      ...{ routes: this.#routes, trustOf: (name) => this.#trustOf(name), hasCertificate, port: this.#options.port },
+      ...{ address: this.#options.address, isClosed: this.#confirmation.isOver },
     });
-    replaceSafely(book.ingress, 'secrets', () => secretsOf(), log);
-    const gone = before.filter(({ backend }) => !routes.some((route) => isSameBackend(route.backend, backend)));
-    renewBackends(() => true);
-    replaceSafely(book.ingress, 'listener', () => outcome.resources, log);
-    for (const { backend } of gone) book.ingress.replace(`backend ${backendKey(backend)}`, []);
-    withheld.set('ingress', outcome.withheld);
+    replaceSafely(this.#options.book.ingress, 'secrets', () => this.#secretsOf(), this.#log);
+    const gone = before.filter(({ backend }) => !this.#routes.some((route) => isSameBackend(route.backend, backend)));
+    this.#renewBackends(() => true);
+    replaceSafely(this.#options.book.ingress, 'listener', () => outcome.resources, this.#log);
+    for (const { backend } of gone) this.#options.book.ingress.replace(`backend ${backendKey(backend)}`, []);
+    this.#options.withheld.set('ingress', outcome.withheld);
   }
 
-  function secretsOf(): XdsResource[] {
+  #secretsOf(): XdsResource[] {
     const made = new Map<string, XdsResource>();
-    const authority = mesh.authority();
+    const authority = this.#options.mesh.authority();
     const callers = new Map<string, CallerTrust>();
-    const ending = routes.filter(({ tls }) => tls !== 'passthrough');
+    const ending = this.#routes.filter(({ tls }) => tls !== 'passthrough');
     for (const { san, peers: names } of ending) {
-      if (authority !== undefined) made.set(san, workloadResource(san, certificates.of(san, authority)));
-      for (const trust of names.map(trustOf)) if (trust !== undefined) callers.set(trust.peer, trust);
+      if (authority !== undefined) made.set(san, workloadResource(san, this.#certificates.of(san, authority)));
+      for (const trust of names.map((name) => this.#trustOf(name)))
+        if (trust !== undefined) callers.set(trust.peer, trust);
     }
     if (callers.size === 0) return [...made.values()];
     const causes = new Map(ending.map(({ cause }) => [`${cause.namespace}/${cause.name}`, cause]));
     return [...made.values(), callersResource([...callers.values()], [...causes.values()])];
   }
 
-  function renewBackends(isMeant: (backend: SharedRoute['backend']) => boolean): void {
-    const backends = new Map(routes.map(({ backend }) => [backendKey(backend), backend]));
+  #renewBackends(isMeant: (backend: SharedRoute['backend']) => boolean): void {
+    const backends = new Map(this.#routes.map(({ backend }) => [backendKey(backend), backend]));
     for (const [key, backend] of backends) {
       if (!isMeant(backend)) continue;
       const service = `${backend.namespace}/${backend.service}`;
-      const [own, imported] = [slicesOf(slices, service), imports.slicesOf(service)];
-      replaceSafely(book.ingress, `backend ${key}`, () => [backendEndpoints(backend, own, imported)], log);
+      const [own, imported] = [slicesOf(this.#options.slices, service), this.#imports.slicesOf(service)];
+      replaceSafely(
+        this.#options.book.ingress,
+        `backend ${key}`,
+        () => [backendEndpoints(backend, own, imported)],
+        this.#log,
+      );
     }
   }
-
-  for (const informer of [exports, services, peers] as unknown as Informer<never>[])
-    informer.on(() => batch.add('all'));
-  const offs = [
-    secrets.on(() => batch.add('all')),
-    mesh.onChange(() => batch.add('all')),
-    onServiceSlices(slices, (key) => batch.add(key)),
-  ];
-  const stopRenewing = repeat(world.timers, { everyMs: renewMs }, () => batch.add('all'));
-  const source = sourceOf([exports, services, peers] as unknown as Informer<never>[], () => {
-    batch.stop();
-    confirmation.stop();
-    stopRenewing();
-    imports.stop();
-    for (const off of offs) off();
-  });
-  const confirmation: Confirmation = new Confirmation({
-    ...{ world, holdsMs: confirmedMs, staleSinceMs: () => source.staleSinceMs() },
-    onChange: (isOver) => {
-      if (isOver) log.warn('the home has not confirmed who may call: new connections of peers are refused');
-      else log.info('the home confirms again who may call');
-      batch.add('all');
-    },
-  });
-  return {
-    ...source,
-    whenSynced: async () => {
-      await Promise.all([source.whenSynced(), slices.whenSynced(), imports.whenKnown(), mesh.whenSynced()]);
-      batch.add('all');
-      batch.flush();
-    },
-  };
 }
 
 interface Selectable {

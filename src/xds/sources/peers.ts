@@ -34,124 +34,155 @@ export interface PeersSourceOptions extends SourceOptions {
   readonly ground: () => OwnGround;
 }
 
-export interface PeersSource extends XdsSource {
-  /** Where ingresses may lead has to be judged anew. */
-  groundChanged(): void;
-}
-
 /** Certificates that are due are issued anew this often. */
 const renewMs = 3_600_000;
 /** How long the first configuration waits for names. */
 const namesMsMax = 3000;
 
-export function startPeersSource(options: PeersSourceOptions): PeersSource {
-  const { client, world, book, namespace, secretsNamespace, secrets, mesh, withheld } = options;
-  const log = options.log.with({ source: 'peers' });
-  const where = { client, world, log, namespace };
-  const services = createInformer<PeerService>({
-    ...where,
-    type: peerServiceType,
-    indexes: { peer: ({ spec }) => [spec.peer] },
-  });
-  const peers = createInformer<Peer>({ ...where, type: peerType });
+export class PeersSource implements XdsSource {
+  readonly #options: PeersSourceOptions;
+  readonly #log;
+  readonly #where;
+  readonly #services;
+  readonly #peers;
+  readonly #certificates;
+  #hadIdentity;
+  readonly #names;
+  readonly #batch;
+  readonly #stopRenewing;
+  readonly #offs;
+  readonly #source;
 
-  const certificates = new MeshCertificates(world, ofProxies);
-  const hasIdentity = () => mesh.authority() !== undefined && mesh.defaults() !== undefined;
-  let hadIdentity = hasIdentity();
-
-  const bundle = (name: string) => {
-    const peer = peers.get(`${namespace}/${name}`);
-    return peer === undefined ? '' : bundleOf(peer, secrets, secretsNamespace);
-  };
-
-  const names = new IngressNames({
-    ...{ world, log, lookUp: options.lookUp, ground: options.ground },
-    onChange: (keys) => {
-      for (const key of keys) batch.add(`service ${key}`);
-    },
-  });
-
-  const batch = new Batch(world.timers, (keys) => {
-    for (const key of keys) {
-      const [kind = '', name = ''] = key.split(' ', 2);
-      if (kind === 'peer') renewPeer(name);
-      else if (kind === 'service') renewService(name);
-      else renewIdentities();
-    }
-  });
-
-  function renewPeer(name: string): void {
-    const pem = bundle(name);
-    const make = () => (pem === '' ? [] : [trustResource({ name, namespace, bundle: pem })]);
-    replaceSafely(book.peers, `trust ${name}`, make, log);
-    for (const { metadata } of services.byIndex('peer', name)) renewService(`${metadata.namespace}/${metadata.name}`);
+  constructor(options: PeersSourceOptions) {
+    this.#options = options;
+    this.#log = this.#options.log.with({ source: 'peers' });
+    this.#where = {
+      client: this.#options.client,
+      world: this.#options.world,
+      log: this.#log,
+      namespace: this.#options.namespace,
+    };
+    this.#services = createInformer<PeerService>({
+      ...this.#where,
+      type: peerServiceType,
+      indexes: { peer: ({ spec }) => [spec.peer] },
+    });
+    this.#peers = createInformer<Peer>({ ...this.#where, type: peerType });
+    this.#certificates = new MeshCertificates(this.#options.world, ofProxies);
+    this.#hadIdentity = this.#hasIdentity();
+    this.#names = new IngressNames({
+      ...{ world: this.#options.world, log: this.#log, lookUp: this.#options.lookUp, ground: this.#options.ground },
+      onChange: (keys) => {
+        for (const key of keys) this.#batch.add(`service ${key}`);
+      },
+    });
+    this.#batch = new Batch(this.#options.world.timers, (keys) => {
+      for (const key of keys) {
+        const [kind = '', name = ''] = key.split(' ', 2);
+        if (kind === 'peer') this.#renewPeer(name);
+        else if (kind === 'service') this.#renewService(name);
+        else this.#renewIdentities();
+      }
+    });
+    this.#stopRenewing = repeat(this.#options.world.timers, { everyMs: renewMs }, () => this.#batch.add('identity'));
+    this.#options.book.onProxy((proxy, set) => this.#giveIdentity(proxy, set));
+    this.#offs = [
+      this.#options.mesh.onChange(() => this.#batch.add('identity')),
+      this.#services.on((key) => this.#batch.add(`service ${key}`)),
+      this.#peers.on((_key, next, previous) => this.#batch.add(`peer ${(next ?? previous)!.metadata.name}`)),
+      this.#options.secrets.on((key) => {
+        for (const { metadata, spec } of this.#peers.values()) {
+          if (spec.trust?.bundleSecret && `${this.#options.secretsNamespace}/${spec.trust.bundleSecret.name}` === key)
+            this.#batch.add(`peer ${metadata.name}`);
+        }
+      }),
+    ];
+    this.#source = sourceOf([this.#services, this.#peers] as unknown as Informer<never>[], () => {
+      this.#batch.stop();
+      this.#names.stop();
+      this.#stopRenewing();
+      for (const off of this.#offs) off();
+    });
   }
 
-  function identityOf(proxy: ProxyIdentity): XdsResource[] {
-    const [authority, domain] = [mesh.authority(), mesh.defaults()?.trustDomain];
+  staleSinceMs() {
+    return this.#source.staleSinceMs();
+  }
+
+  stop() {
+    return this.#source.stop();
+  }
+
+  /** Where ingresses may lead has to be judged anew. */
+  groundChanged(): void {
+    for (const { metadata } of this.#services.values())
+      this.#batch.add(`service ${metadata.namespace}/${metadata.name}`);
+  }
+
+  async whenSynced() {
+    await Promise.all([this.#source.whenSynced(), this.#options.mesh.whenSynced()]);
+    this.#batch.flush();
+    await this.#names.whenAsked(namesMsMax);
+    this.#batch.add('identity');
+    this.#batch.flush();
+  }
+
+  #hasIdentity() {
+    return this.#options.mesh.authority() !== undefined && this.#options.mesh.defaults() !== undefined;
+  }
+
+  #bundle(name: string) {
+    const peer = this.#peers.get(`${this.#options.namespace}/${name}`);
+    return peer === undefined ? '' : bundleOf(peer, this.#options.secrets, this.#options.secretsNamespace);
+  }
+
+  #renewPeer(name: string): void {
+    const pem = this.#bundle(name);
+    const make = () => (pem === '' ? [] : [trustResource({ name, namespace: this.#options.namespace, bundle: pem })]);
+    replaceSafely(this.#options.book.peers, `trust ${name}`, make, this.#log);
+    for (const { metadata } of this.#services.byIndex('peer', name))
+      this.#renewService(`${metadata.namespace}/${metadata.name}`);
+  }
+
+  #identityOf(proxy: ProxyIdentity): XdsResource[] {
+    const [authority, domain] = [this.#options.mesh.authority(), this.#options.mesh.defaults()?.trustDomain];
     if (authority === undefined || domain === undefined) return [];
-    return [identityResource(certificates.of(proxyIdentity(domain, proxy), authority, formatNodeId(proxy)))];
+    return [identityResource(this.#certificates.of(proxyIdentity(domain, proxy), authority, formatNodeId(proxy)))];
   }
 
-  const giveIdentity = (proxy: ProxyIdentity, set: ResourceSet) =>
-    replaceSafely(set, 'identity', () => identityOf(proxy), log);
-
-  function renewIdentities(): void {
-    for (const { proxy, set } of book.proxies()) giveIdentity(proxy, set);
-    const isGiven = hasIdentity();
-    if (isGiven === hadIdentity) return;
-    hadIdentity = isGiven;
-    for (const { metadata } of services.values()) renewService(`${metadata.namespace}/${metadata.name}`);
+  #giveIdentity(proxy: ProxyIdentity, set: ResourceSet) {
+    return replaceSafely(set, 'identity', () => this.#identityOf(proxy), this.#log);
   }
 
-  function renewService(key: string): void {
-    const service = services.get(key);
+  #renewIdentities(): void {
+    for (const { proxy, set } of this.#options.book.proxies()) this.#giveIdentity(proxy, set);
+    const isGiven = this.#hasIdentity();
+    if (isGiven === this.#hadIdentity) return;
+    this.#hadIdentity = isGiven;
+    for (const { metadata } of this.#services.values()) this.#renewService(`${metadata.namespace}/${metadata.name}`);
+  }
+
+  #renewService(key: string): void {
+    const service = this.#services.get(key);
     const [home = '', name = ''] = key.split('/', 2);
     const cause: Cause = { at: 'home', kind: 'PeerService', namespace: home, name };
     const peer = service?.spec.peer ?? '';
-    names.follow(key, peer, service === undefined ? [] : reachOf(service).ingress);
+    this.#names.follow(key, peer, service === undefined ? [] : reachOf(service).ingress);
     const outcome =
       service &&
       peerServiceResources(service, {
-        hasTrust: (one) => bundle(one) !== '',
-        hasIdentity: hasIdentity(),
-        isBound: options.isBound,
-        addressesOf: (name) => names.addressesOf(name, peer, peers.get(`${namespace}/${peer}`)?.spec),
+        hasTrust: (one) => this.#bundle(one) !== '',
+        hasIdentity: this.#hasIdentity(),
+        isBound: this.#options.isBound,
+        addressesOf: (name) =>
+          this.#names.addressesOf(name, peer, this.#peers.get(`${this.#options.namespace}/${peer}`)?.spec),
       });
-    replaceSafely(book.peers, `service ${key}`, () => (outcome?.kind === 'served' ? outcome.resources : []), log);
-    withheld.set(`peers ${key}`, outcome?.kind === 'withheld' ? [{ cause, reason: outcome.reason }] : []);
+    replaceSafely(
+      this.#options.book.peers,
+      `service ${key}`,
+      () => (outcome?.kind === 'served' ? outcome.resources : []),
+      this.#log,
+    );
+    this.#options.withheld.set(`peers ${key}`, outcome?.kind === 'withheld' ? [{ cause, reason: outcome.reason }] : []);
   }
-
-  const stopRenewing = repeat(world.timers, { everyMs: renewMs }, () => batch.add('identity'));
-  book.onProxy(giveIdentity);
-  const offs = [
-    mesh.onChange(() => batch.add('identity')),
-    services.on((key) => batch.add(`service ${key}`)),
-    peers.on((_key, next, previous) => batch.add(`peer ${(next ?? previous)!.metadata.name}`)),
-    secrets.on((key) => {
-      for (const { metadata, spec } of peers.values()) {
-        if (spec.trust?.bundleSecret && `${secretsNamespace}/${spec.trust.bundleSecret.name}` === key)
-          batch.add(`peer ${metadata.name}`);
-      }
-    }),
-  ];
-  const source = sourceOf([services, peers] as unknown as Informer<never>[], () => {
-    batch.stop();
-    names.stop();
-    stopRenewing();
-    for (const off of offs) off();
-  });
-  return {
-    ...source,
-    groundChanged: () => {
-      for (const { metadata } of services.values()) batch.add(`service ${metadata.namespace}/${metadata.name}`);
-    },
-    whenSynced: async () => {
-      await Promise.all([source.whenSynced(), mesh.whenSynced()]);
-      batch.flush();
-      await names.whenAsked(namesMsMax);
-      batch.add('identity');
-      batch.flush();
-    },
-  };
 }

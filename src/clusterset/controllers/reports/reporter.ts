@@ -2,7 +2,7 @@
 // tried again while the broker does not take it.
 
 import { errorText, type Log } from '../../../base/log.ts';
-import { createQueue } from '../../../base/queue.ts';
+import { Queue } from '../../../base/queue.ts';
 import type { World } from '../../../base/world.ts';
 import type { Client } from '../../../kube/client/client.ts';
 import type { Informer } from '../../../kube/controller/informer.ts';
@@ -35,7 +35,7 @@ export interface Report {
 }
 
 export function createReporter({ world, log }: ReportOptions, { what, source, report }: Report): Reporter {
-  const queue = createQueue({
+  const queue = new Queue({
     name: `report of ${what}`,
     world,
     work: async () => {
