@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { longFunctions, parameterLists } from '../scripts/functions.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -314,6 +315,44 @@ test('house: the command line loads no code of a command before the command is u
   expect(loaded.size).toBeLessThan(15);
 });
 
+// What is longer than 80 lines is split by what it does: this number only shrinks.
+const longFunctionsMax = 30;
+
+test('house: functions are short, and take few things', { timeout: 60_000 }, () => {
+  const product = sources.filter((file) => !isTest(file) && !file.startsWith('src/gen/'));
+  const long = product.flatMap((file) => longFunctions(file, read(file))).map(({ text }) => text);
+  expect(long.length, `functions over 80 lines:\n${long.join('\n')}`).toBeLessThanOrEqual(longFunctionsMax);
+  // DNS messages are written without an object for each record.
+  const lists = product.flatMap((file) => parameterLists(file, read(file)));
+  expect(lists.filter((text) => !/src\/dns\/(message\/answer|chain\/responder)\.ts/.test(text))).toEqual([]);
+});
+
+test('house: a long function and a long list of parameters would be found', () => {
+  const body = '\n'.repeat(80);
+  expect(longFunctions('a.ts', `function long() {${body}}\nclass A { short() {} }`)).toEqual([
+    { lines: 81, text: '81 a.ts long' },
+  ]);
+  expect(parameterLists('a.ts', 'const many = (a, b, c, d, e, f, g) => a;')).toEqual(['7 a.ts many']);
+});
+
+describe('house: comments and READMEs of src/ name files that are there', () => {
+  const readmes = filesUnder('src').filter((file) => file.endsWith('README.md'));
+  const texts = [...sources.filter((file) => !file.startsWith('src/gen/') && !isTest(file)), ...readmes];
+  const names = new Set(
+    [...filesUnder('src'), ...filesUnder('test'), ...filesUnder('sim'), ...filesUnder('scripts')].flatMap(endingsOf),
+  );
+  test.each(texts)('%s', (file) => {
+    expect(namedFiles(file, read(file)).filter((name) => !names.has(name))).toEqual([]);
+  });
+
+  test('a file that has moved would be found', () => {
+    expect(namedFiles('a.ts', "// See gone.ts, and rules/gone-too.ts.\nconst a = 'b.ts';")).toEqual([
+      'gone.ts',
+      'rules/gone-too.ts',
+    ]);
+  });
+});
+
 test('house: the lock file names no download addresses', () => {
   expect(read('package-lock.json')).not.toMatch(/"resolved":/);
 });
@@ -330,6 +369,22 @@ function importsOf(file: string): string[] {
   return [...withoutComments(read(file)).matchAll(pattern)]
     .map((match) => relative(root, resolve(dirname(join(root, file)), match[1] ?? '')))
     .filter((target) => target.startsWith('src/'));
+}
+
+/** `src/a/b.ts` is named `b.ts`, `a/b.ts` or in full. */
+function endingsOf(file: string): string[] {
+  const parts = file.split('/');
+  return parts.map((_part, at) => parts.slice(at).join('/'));
+}
+
+/** Source files that a README, or the comments of a source file, name. */
+function namedFiles(file: string, text: string): string[] {
+  const prose = file.endsWith('.md')
+    ? [text]
+    : text.matchAll(/(?<=^|\s)\/\/ .*$|\/\*\*[\s\S]*?\*\//gm).map(([one]) => one);
+  return [...prose].flatMap((one) =>
+    Array.from(one.matchAll(/(?<![\w./@*-])(?:[\w-]+\/)*[\w-]+\.tsx?\b/g), ([name]) => name),
+  );
 }
 
 interface Import {

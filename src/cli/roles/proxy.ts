@@ -1,5 +1,5 @@
 // `portolan proxy`: a node's clusterset addresses, in the kernel or in a process. The flags are here; what is made of them
-// is in proxy-process.ts.
+// is in main/proxy/process.ts.
 
 import { hostname } from 'node:os';
 import { type Command, Option } from 'commander';

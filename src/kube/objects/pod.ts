@@ -1,5 +1,5 @@
-// The Kubernetes Pod, as far as we read it: nothing here runs one. Its rules are in pod-defaults.ts and
-// pod-validation.ts, because templates of Deployments and StatefulSets follow them too.
+// The Kubernetes Pod, as far as we read it: nothing here runs one. Its rules are in rules/pod-rules.ts of home/kinds/, because
+// templates of Deployments and StatefulSets follow them too.
 
 import type { KubernetesObject, ObjectMeta, ResourceType } from './object.ts';
 
