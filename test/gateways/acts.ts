@@ -243,8 +243,18 @@ const headless: Act = {
     const path = await stage.type('west', ['explain', 'connection', '--to', `${before[0]}:${podPort}`]);
     if (!/that endpoint by its name[\s\S]*that endpoint of east/.test(path))
       throw new Error(`explain connection: ${path}`);
-    await stage.serveHeadless({ name: 'db', in: 'east', pods: [2, 1] });
+    const [kept] = await addresses('db-1.east.db');
+    const open = await stage.tell('west', { do: 'holdPlain', name: 'db-1', address: kept!, port: podPort });
+    if (open !== 'open') throw new Error(`a connection to db-1: ${String(open)}`);
+    await stage.serveHeadless({ name: 'db', in: 'east', pods: [2, 1, 0] });
     await answers('west', 'db-0.east.db', ['east-2']);
+    await answers('west', 'db-2.east.db', ['east-0']);
+    await stage.serveHeadless({ name: 'db', in: 'east', pods: [2, 1] });
+    await until('db-2 has no name any more', async () => (await addresses('db-2.east.db')).length === 0);
+    await pause(1000);
+    const { isClosed } = await stage.tell<{ isClosed: boolean }>('west', { do: 'held', name: 'db-1' });
+    if (isClosed) throw new Error('a connection to db-1 ended when others came and went');
+    await stage.tell('west', { do: 'letGo', name: 'db-1' });
     const after = await addresses('db-0.east.db');
     if (before.join() !== after.join()) throw new Error(`db-0 had ${before.join()}, it has ${after.join()}`);
     await stage.withdraw('db', 'east');

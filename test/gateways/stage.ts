@@ -327,7 +327,8 @@ export class Stage {
 
   /** The addresses of a name, as a program in a Pod gets them. */
   async resolved(from: Id, name: string): Promise<string[]> {
-    const text = await this.net.output(this.members[from].client, 'getent', ['ahostsv4', hostOf(name)]);
+    // Ends with 2 for a name that does not exist.
+    const text = await this.net.output(this.members[from].client, 'getent', ['ahostsv4', hostOf(name)]).catch(() => '');
     return [...new Set(text.split('\n').flatMap((line) => line.split(/\s+/)[0] || []))].sort();
   }
 
