@@ -336,7 +336,7 @@ describeWith(['envoy', 'ip', 'nft'], 'gateways: a service in another network', (
     const load = () => west.inside.ask({ do: 'load', to: `http://${web.ip}:${web.port}/`, lanes: 8 });
     interface Loaded {
       readonly count: number;
-      readonly failures: readonly { readonly atMs: number; readonly error: string }[];
+      readonly failures: readonly { readonly atMs: number; readonly endMs: number; readonly error: string }[];
     }
     const loaded = async () => (await west.inside.ask({ do: 'loaded' })) as Loaded;
     await load();
@@ -346,8 +346,9 @@ describeWith(['envoy', 'ip', 'nft'], 'gateways: a service in another network', (
     await pause(5000);
     const killed = await loaded();
     expect(killed.count).toBeGreaterThan(200);
-    const late = killed.failures.map(({ atMs }) => atMs - killedMs).filter((ms) => ms > 1000 || ms < -100);
-    expect(late).toEqual([]);
+    // Those that were under way fail with it, however long they were.
+    const wrong = killed.failures.filter(({ atMs, endMs }) => endMs < killedMs || atMs > killedMs + 1000);
+    expect(wrong).toEqual([]);
     // Another one in its place, and the one that is left is drained.
     await startGateway(east, 0);
     await pause(2500);
