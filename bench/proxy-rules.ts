@@ -1,5 +1,6 @@
 // Run by bench/proxy.ts inside a network namespace: loads rules of one layout, changes endpoints, and prints the times as
-// JSON. The rules stay in the namespace. Arguments: ours|other, number of services, number of changes.
+// JSON. The rules stay in the namespace. Arguments: ours|weighted|other, number of services, number of changes. With weights a change
+// is another pair of weights for one service.
 
 import { silentLog } from '../src/base/log.ts';
 import { parseRange } from '../src/base/net/ip.ts';
@@ -10,35 +11,46 @@ import { NftApplier } from '../src/proxy/nft/applier.ts';
 import { NftProgram } from '../src/proxy/nft/edge/nft.ts';
 import { ProxyState } from '../src/proxy/state.ts';
 import { emptyViewInput, viewOf } from '../src/proxy/view.ts';
-import { backendsOf, importOf, sliceOf } from './proxy/catalog.ts';
+import { backendsOf, importOf, sliceOf, weightedImportOf, weightedSlicesOf } from './proxy/catalog.ts';
 import { kubeChange, kubeService, kubeSkeleton } from './proxy/kube-layout.ts';
 
 const [layout, countText, changesText] = process.argv.slice(2);
 const count = Number(countText);
 const nft = new NftProgram(createRealHost());
-const { load, change } = layout === 'ours' ? ours() : other();
+let scriptLines = 0;
+const apply = nft.apply.bind(nft);
+nft.apply = (script) => {
+  scriptLines += script.split('\n').filter((line) => line !== '').length;
+  return apply(script);
+};
+const { load, change } = layout === 'other' ? other() : ours(layout === 'weighted');
 const loadMs = await timed(load);
 const changesMs: number[] = [];
+let changeLinesMax = 0;
 for (let each = 0; each < Number(changesText); each += 1) {
   const service = 2 + ((each * 7919) % (count - 2));
   const gone = backendsOf(service)[each % backendsOf(service).length]!;
+  scriptLines = 0;
   changesMs.push(await timed(() => change(service, { gone, isBack: false })));
   changesMs.push(await timed(() => change(service, { gone, isBack: true })));
+  changeLinesMax = Math.max(changeLinesMax, scriptLines / 2);
 }
 collectGarbage();
 const { rss } = process.memoryUsage();
 await nft.close();
-process.stdout.write(`${JSON.stringify({ loadMs, changesMs, rssMb: rss / 1e6 })}\n`);
+process.stdout.write(`${JSON.stringify({ loadMs, changesMs, rssMb: rss / 1e6, changeLinesMax })}\n`);
 process.exit(0);
 
-function ours() {
+function ours(isWeighted: boolean) {
   const ranges = [parseRange('243.0.0.0/12')!, parseRange('fd70:6f72:74f3::/64')!];
   const state = new ProxyState(viewOf({ ...emptyViewInput, ranges, cluster: 'near' }));
   const table = { ranges };
   const applier = new NftApplier({ world: createRealWorld(), log: silentLog, state, nft, table, onGone: () => {} });
   for (let service = 1; service <= count; service += 1) {
-    state.facts.upsertServiceImport(importOf(service));
-    state.facts.upsertEndpointSlice(sliceOf(service));
+    const hasWeights = isWeighted && service > 1;
+    state.facts.upsertServiceImport(hasWeights ? weightedImportOf(service, percentOf(service)) : importOf(service));
+    for (const slice of hasWeights ? weightedSlicesOf(service) : [sliceOf(service)])
+      state.facts.upsertEndpointSlice(slice);
   }
   const settled = async () => {
     await applier.settled();
@@ -50,10 +62,20 @@ function ours() {
       await settled();
     },
     change: async (service: number, { gone, isBack }: { gone: string; isBack: boolean }) => {
-      state.facts.upsertEndpointSlice(sliceOf(service, isBack ? undefined : gone));
+      // One that the service has never had, and the one from before.
+      if (isWeighted)
+        state.facts.upsertServiceImport(
+          weightedImportOf(service, isBack ? percentOf(service) : percentOf(service + 1)),
+        );
+      else state.facts.upsertEndpointSlice(sliceOf(service, isBack ? undefined : gone));
       await settled();
     },
   };
+}
+
+/** All that there are. */
+function percentOf(service: number): number {
+  return 1 + (service % 99);
 }
 
 function other() {

@@ -1,7 +1,7 @@
 // `npm run bench:proxy` (root, in network namespaces): time to load 5,000 services of ten endpoints, one endpoint's change at
 // that size and at a tenth, and requests through a clusterset IP beside direct ones; each beside the layout of kube-proxy's
 // nftables mode. Rounds are interleaved and the figures are medians. `--services N`, `--changes N`, `--other-changes N`,
-// `--rounds N` of traffic, `--json FILE`; `--without-other` leaves the other layout out, which takes a minute to load;
+// `--rounds N` of traffic, `--json FILE`. The same with weights: load, a change of weights, and traffic beside a service without. `--without-other` leaves the other layout out, which takes a minute to load;
 // `--traffic-only` measures traffic alone.
 
 import { readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Namespaces, namespacesMissing } from '../test/support/namespaces.ts';
 import { target } from './proxy/catalog.ts';
-import { addLoneRule, trafficFigures } from './proxy/traffic.ts';
+import { addLoneRule, trafficFigures, weightFigures } from './proxy/traffic.ts';
 import { type Figure, percentile, report } from './report.ts';
 
 const { values } = parseArgs({
@@ -47,9 +47,11 @@ interface Rules {
   readonly loadMs: number;
   readonly changesMs: number[];
   readonly rssMb: number;
+  /** Of one change: lines of the script for nft. */
+  readonly changeLinesMax: number;
 }
 
-async function rules(layout: 'ours' | 'other', count: number, changes: string): Promise<Rules> {
+async function rules(layout: 'ours' | 'weighted' | 'other', count: number, changes: string): Promise<Rules> {
   const args = [script('proxy-rules.ts'), layout, String(count), changes];
   return JSON.parse(await net.output(node, process.execPath, args)) as Rules;
 }
@@ -108,6 +110,18 @@ try {
   const way = { net, node, pod, rounds };
   addLoneRule(way);
   figures.push(...(await trafficFigures(way, { name: 'ours', isJudged: true })));
+  clear();
+  const weighted = await rules('weighted', services, values.changes);
+  figures.push({
+    name: `${services} x 10 with weights, from nothing`,
+    ...{ value: weighted.loadMs, unit: 'ms', wanted: 'within 1 s', isMet: weighted.loadMs <= 1000 },
+  });
+  changeFigures(`one service's weights at ${services}`, weighted.changesMs, 10);
+  figures.push({
+    name: "lines for nft of one service's weights, at most",
+    ...{ value: weighted.changeLinesMax, unit: '', wanted: 'at most 10', isMet: weighted.changeLinesMax <= 10 },
+  });
+  figures.push(...(await weightFigures(way)));
   if (!values['without-other']) {
     clear();
     changeFigures(

@@ -1,16 +1,17 @@
-// The services of the benchmark: as many as asked for, ten endpoints each, spread over three clusters.
+// The services of the benchmark: as many as asked for, ten endpoints each, in one cluster, or in two with weights.
 
 import type { ServiceImport } from '../../src/clusterset/kinds/service-import.ts';
+import { formatRouting, noRouting, routingAnnotation } from '../../src/clusterset/rules/routing/routing.ts';
 import type { EndpointSlice } from '../../src/kube/objects/endpoint-slice.ts';
 
 const endpointsPerService = 10;
-export const target = { addresses: ['10.77.0.1'], port: 8080 };
+export const target = { addresses: ['10.77.0.1', '10.77.0.2'], port: 8080 };
 
 export const ipOf = (service: number) => `243.${service >> 16}.${(service >> 8) & 255}.${service & 255}`;
 
 /** Service 1 leads to the server that requests are measured with; the others to addresses nobody has. */
 export function backendsOf(service: number): readonly string[] {
-  if (service === 1) return target.addresses;
+  if (service === 1) return target.addresses.slice(0, 1);
   return Array.from({ length: endpointsPerService }, (_, i) => `10.${(service >> 8) & 127}.${service & 255}.${i + 1}`);
 }
 
@@ -42,4 +43,27 @@ export function sliceOf(service: number, unready?: string): EndpointSlice {
       conditions: { ready: address !== unready },
     })),
   };
+}
+
+/** Its endpoints lie half in each of two clusters, of which the first gets so many percent. Service 2 leads to the server by both. */
+export function weightedImportOf(service: number, percent: number): ServiceImport {
+  const groups = [
+    { clusters: ['far'], weight: percent },
+    { clusters: ['farther'], weight: 100 - percent },
+  ];
+  const { metadata, ...rest } = importOf(service);
+  const annotations = { [routingAnnotation]: formatRouting({ ...noRouting, groups }) };
+  return { ...rest, metadata: { ...metadata, annotations } };
+}
+
+export function weightedSlicesOf(service: number, unready?: string): EndpointSlice[] {
+  const all = service === 2 ? target.addresses : backendsOf(service);
+  const half = Math.ceil(all.length / 2);
+  return (['far', 'farther'] as const).map((cluster, index) => {
+    const { metadata, ...rest } = sliceOf(service, unready);
+    const labels = { ...metadata.labels, 'multicluster.kubernetes.io/source-cluster': cluster };
+    const own = index === 0 ? all.slice(0, half) : all.slice(half);
+    const endpoints = own.map((address) => ({ addresses: [address], conditions: { ready: address !== unready } }));
+    return { ...rest, metadata: { ...metadata, name: `${metadata.name}-${cluster}`, labels }, endpoints };
+  });
 }

@@ -59,6 +59,26 @@ export async function trafficFigures(
   return figures;
 }
 
+/** What weights cost beside a service without them, in the same table; both lead to the same server. */
+export async function weightFigures({ net, node, pod, rounds }: TrafficOptions): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const { kind, what, burst } of kinds)
+    for (const [from, place] of [['pod', pod] as const, ['node', node] as const]) {
+      const ways = [`${ipOf(1)}:80`, `${ipOf(2)}:80`, `${ipOf(1)}:80`];
+      const args = [script, kind, String(rounds), String(burst), ...ways];
+      const us = JSON.parse(await net.output(place, process.execPath, args)) as number[][];
+      const title = `with weights, from a ${from}: ${what}`;
+      const found = share(us[0]!, us[1]!);
+      const met = { wanted: `at least ${withWeights} of without`, isMet: found.value >= withWeights };
+      figures.push({ name: `${title}, of without`, ...found, ...met });
+      figures.push({ name: `${title}, without again, of without`, ...share(us[0]!, us[2]!) });
+    }
+  return figures;
+}
+
+/** No worse but for what the measurement is worth. */
+const withWeights = 0.98;
+
 function judged(us: readonly (readonly number[])[]) {
   return { wanted: `at least ${wantedShare} of direct`, isMet: share(us[0]!, us[1]!).value >= wantedShare };
 }
