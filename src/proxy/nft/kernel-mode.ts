@@ -27,7 +27,7 @@ import { transactionObserver } from './metrics.ts';
 import { addRoutes, forwardingProblem, rangeProblems, removeRoutes } from './node-network.ts';
 import { OwnWriters } from './own-writers.ts';
 import type { Redirect } from './redirects.ts';
-import { retryScript } from './retry-table.ts';
+import { retryAfter, retryScript } from './retry-table.ts';
 import { type TableOptions, tableName } from './table.ts';
 import { type ForeignChange, type KeptTable, TableKeeper } from './table-keeper.ts';
 
@@ -97,7 +97,7 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     await nft.list('ruleset-without-elements');
     const taken = await rangeProblems(host, table.ranges);
     if (taken.length > 0) throw new Error(taken.join('; '));
-    await writeAside(options, nft, table.ranges);
+    await writeAside(options, nft, { ranges: table.ranges, longestRttMs: 0 });
   } catch (error) {
     await parts.stop();
     throw error;
@@ -114,13 +114,13 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
   const node = new NodeChecks(options);
   parts.add('node checks', () => node.stop());
   await node.start();
-  let present = table.ranges;
+  let present: Aside = { ranges: table.ranges, longestRttMs: 0 };
   const useRanges = async (ranges: readonly IpRange[]) => {
     const problem = await node.useRanges(ranges);
     if (problem !== '') return problem;
     applier.setTable({ ...table, ranges });
-    present = ranges;
-    await writeAside(options, nft, ranges);
+    present = { ...present, ranges };
+    await writeAside(options, nft, present);
     counts.setRanges(ranges);
     bytes.setRanges(ranges);
     return problem;
@@ -130,6 +130,7 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     ranges: table.ranges,
     onLook: (since) => {
       judge?.counted(since);
+      followDistance();
       options.onCounted(since);
     },
     nft: { apply: (script) => nft.apply(script), listCounts: () => listCounts(host, countsTable) },
@@ -144,6 +145,12 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
   parts.add('bytes', () => bytes.stop());
   const judge = openJudge(options, () => counts.lookSoon());
   parts.add('judge', () => judge?.stop());
+  const followDistance = () => {
+    const longestRttMs = judge?.paths.longestRttMs() ?? 0;
+    const isSame = retryAfter(longestRttMs) === retryAfter(present.longestRttMs);
+    present = { ...present, longestRttMs };
+    if (!isSame) void writeAside(options, nft, present);
+  };
   const kept = new Map<string, Kept>([[tableName, applier]]);
   const verify = async () => {
     const found: string[] = [];
@@ -179,14 +186,20 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
   };
 }
 
+interface Aside {
+  readonly ranges: readonly IpRange[];
+  readonly longestRttMs: number;
+}
+
 /** Tables that are not compared. A kernel that cannot do one of them is left as it is: the rules do without. */
 async function writeAside(
   { log, tellsFlows }: Pick<KernelModeOptions, 'log' | 'tellsFlows'>,
   nft: NftProgram,
-  ranges: readonly IpRange[],
+  { ranges, longestRttMs }: Aside,
 ): Promise<void> {
+  const retry = retryScript(ranges, retryAfter(longestRttMs));
   const tables = [
-    ['the kernel cannot forget single connections early: those to a silent endpoint fail', retryScript(ranges)],
+    ['the kernel cannot forget single connections early: those to a silent endpoint fail', retry],
     ['the kernel cannot tell of single connections: no flows are recorded', tellsFlows ? flowsScript(ranges) : ''],
   ] as const;
   for (const [without, script] of tables)

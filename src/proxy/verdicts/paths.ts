@@ -55,6 +55,13 @@ export class Paths {
     return Math.min(...recent.map(({ tookMs }) => tookMs));
   }
 
+  /** 0 while nothing is measured. */
+  longestRttMs(): number {
+    let longest = 0;
+    for (const cluster of this.#clusters.keys()) longest = Math.max(longest, this.rttMs(cluster)!);
+    return longest;
+  }
+
   *entries(): IterableIterator<[cluster: string, path: Path]> {
     for (const [cluster, known] of this.#clusters) {
       const lost = known.filter(({ isSecond }) => isSecond).length;
