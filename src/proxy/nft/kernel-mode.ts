@@ -294,6 +294,8 @@ function addMonitor(
   let openedMs = Number.NEGATIVE_INFINITY;
   let lookedMs = Number.NEGATIVE_INFINITY;
   let monitor: NftMonitor;
+  /** They go on for a moment beside those that replace them. */
+  const replaced = new Set<NftMonitor>();
   /** Whether a change of some map by another process was of ours: the kernel is read, not often. */
   const lookAt = (change: ForeignChange) => {
     const nowMs = world.clock.monotonicMs();
@@ -331,7 +333,11 @@ function addMonitor(
         timer?.cancel();
         timer = world.timers.after(Math.max(0, openedMs + monitorRestartMs - world.clock.monotonicMs()), () => {
           open();
-          overlap = world.timers.after(monitorOverlapMs, () => void opened.stop());
+          replaced.add(opened);
+          overlap = world.timers.after(monitorOverlapMs, () => {
+            replaced.delete(opened);
+            void opened.stop();
+          });
         });
       },
       onEnd: (why) => {
@@ -351,11 +357,11 @@ function addMonitor(
     openedMs = world.clock.monotonicMs();
   };
   open();
-  parts.add('monitor', () => {
+  parts.add('monitor', async () => {
     timer?.cancel();
     overlap?.cancel();
     writers.stop();
-    return monitor.stop();
+    await Promise.all([...replaced, monitor].map((each) => each.stop()));
   });
 }
 
