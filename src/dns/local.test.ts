@@ -34,6 +34,7 @@ rewrites:
   - {suffix: stage.example, to: corp.example}
   - {suffix: deep.stage.example, to: example.com}
   - {regex: '^(\w+)\.set\.example$', to: '$1.shop.svc.clusterset.local'}
+  - {regex: '^(\w+)\.grow\.example$', to: 'more.grow.example'}
   - {exact: text.corp.example, to: web.shop.svc.cluster.local}
 templates:
   - {suffix: apps.example, A: [192.0.2.10, 192.0.2.11]}
@@ -97,6 +98,8 @@ describe('dns local: static records, hosts, rules', () => {
     ['a.deep.stage.example A', 'a.example.com, 203.0.113.1'],
     ['checkout.set.example A', 'checkout.shop.svc.clusterset.local, 243.0.0.7'],
     ['none.set.example A', 'NXDOMAIN none.shop.svc.clusterset.local'],
+    // Once: what it leads to would match again.
+    ['a.grow.example A', 'more.grow.example, 203.0.113.1'],
     ['other.example A', '203.0.113.1'],
     // Templates.
     ['a.b.apps.example AAAA', 'NODATA'],

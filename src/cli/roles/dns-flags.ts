@@ -81,7 +81,7 @@ export function cacheOf({
   cacheStale,
 }: Pick<DnsFlags, 'cacheSize' | 'cacheTtlMax' | 'cacheStale'>) {
   return {
-    bytesMax: numberIn('--cache-size', cacheSize, { min: 0, max: 4096 }) << 20,
+    bytesMax: numberIn('--cache-size', cacheSize, { min: 0, max: 4096 }) * 1_048_576,
     ttlSecondsMax: numberIn('--cache-ttl-max', cacheTtlMax, { min: 0, max: 604_800 }),
     staleMs: 1000 * numberIn('--cache-stale', cacheStale, { min: 0, max: 604_800 }),
   };
