@@ -58,6 +58,13 @@ test('proxy: a set with a range of its own -> served without a flag; changed -> 
   expect(asked.at(-1)).toBe('244.3.0.0/24,244.2.0.0/24');
 });
 
+test('proxy: stopped -> follows nothing any more, and asks for no range', async () => {
+  const { attachment, asked, change } = await start();
+  attachment.stop();
+  await change(['244.2.0.0/24']);
+  expect(asked).toEqual(['244.1.0.0/24']);
+});
+
 test('proxy: a range that this node cannot serve -> not ready, tried again; free -> served', async () => {
   const isFree = { now: false };
   const { set, attachment, asked, ips } = await start(() => (isFree.now ? '' : 'taken'));

@@ -117,7 +117,7 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
       stopping.abort();
       ranges.stop();
       imports.stop();
-      for (const { stop } of places) stop();
+      for (const informer of places) informer.stop();
     },
   };
 }
