@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { Client } from '../../kube/client/client.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
 import type { Lease } from '../../kube/objects/lease.ts';
+import type { Heartbeat } from '../kinds/heartbeat.ts';
 import { OwnLease } from './own-lease.ts';
 
 /** A broker with one lease, which can be put back, and whose answers can be lost. */
@@ -44,9 +45,9 @@ function start(left?: Lease) {
     homeAwaySinceMs: () => homeAwaySinceMs,
   });
   lease.adopt(left);
-  const renew = async () => {
+  const renew = async (copy?: Lease) => {
     wallMs += 5_000;
-    const { isStrange } = await lease.renew(undefined, {});
+    const { isStrange } = await lease.renew(copy as Heartbeat | undefined, {});
     return isStrange;
   };
   return { broker, renew, setHomeAway: (sinceMs: number | undefined) => (homeAwaySinceMs = sinceMs) };
@@ -70,6 +71,19 @@ test('own lease: the broker is put back, and the renewal that notices it gets no
   broker.losesAnswers = 1;
   await expect(renew()).rejects.toThrow('connection reset');
   expect([await renew(), await renew()]).toEqual([true, false]);
+});
+
+test('own lease: the copy of a watch is behind our last renewal -> not strange; it shows what we did not write -> strange', async () => {
+  const { broker, renew } = start();
+  await renew();
+  const behind = broker.copy();
+  await renew();
+  expect([await renew(behind), await renew(behind)]).toEqual([false, false]);
+  const ours = broker.copy()!;
+  const spec = { ...ours.spec, renewTime: 'another' };
+  const written: Lease = { ...ours, spec, metadata: { ...ours.metadata, resourceVersion: '200' } };
+  broker.putBack(written);
+  expect([await renew(written), await renew()]).toEqual([true, false]);
 });
 
 test('own lease: a renewal gets no answer, but was written -> not strange', async () => {

@@ -65,7 +65,7 @@ export class OwnLease {
     };
     const { broker: client } = this.#options;
     const type = heartbeatType;
-    const present = copy ?? this.#last;
+    const present = isBehind(copy, this.#last) ? this.#last : copy;
     const { object } = await apply<Heartbeat>({ client, type, present, change, onConflict: 'retry', options });
     this.#ours = new Set([renewTime]);
     this.#last = object;
@@ -102,4 +102,10 @@ export class OwnLease {
       },
     };
   }
+}
+
+/** A watch that was cut off shows less than the answer to our last renewal; it does not show another history. */
+function isBehind(copy: Heartbeat | undefined, last: Heartbeat | undefined): boolean {
+  if (copy === undefined || last === undefined) return copy === undefined;
+  return Number(copy.metadata.resourceVersion) < Number(last.metadata.resourceVersion);
 }
