@@ -34,7 +34,7 @@ test('federation create: at the broker, again with another nameserver, for no cl
   const { spec } = await set.broker.admin.get<Federation>(federationType, { namespace: setName, name: 'world' });
   expect(spec).toMatchObject({ nameservers: ['10.0.0.54'], clusters: ['west'], suffix: 'federation' });
   await expect(type('federation create world --nameserver 10.0.0.53 --clusterset none')).rejects.toThrow(
-    'there is no clusterset none at this broker',
+    'clusterset none: this broker has prod',
   );
 });
 

@@ -19,6 +19,7 @@ describe('export request', () => {
       exportTo: undefined,
       onStale: undefined,
       isDraining: false,
+      isSealed: false,
       notes: [],
     };
     expect(asking({})).toEqual(nothing);
