@@ -30,8 +30,8 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['test/kubernetes/**', ...alone],
           ...realProcesses,
-          // These mostly wait for timers and for each other. Two at a time, after the fast ones, which leave no core free.
-          maxWorkers: 2,
+          // These mostly wait for timers and for each other. Three at a time, after the fast ones, which leave no core free.
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },
