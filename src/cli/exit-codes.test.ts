@@ -1,12 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { Simulation } from '../../sim/virtual-world.ts';
 import { ConnectionError } from '../base/real/connection-error.ts';
+import { readClusterSet } from '../clusterset/explain/broker-state.ts';
 import { requireMembership } from '../clusterset/explain/consult.ts';
-import type { Client } from '../kube/client/client.ts';
+import { type Client, createClient } from '../kube/client/client.ts';
+import { findHome } from '../kube/client/kubeconfig.ts';
 import { StoppedAnswering } from '../kube/client/while-answering.ts';
 import { ApiError } from '../kube/objects/api-error.ts';
-import { describeError, exitKindOf, usageError } from './exit-codes.ts';
+import { describeError, exitCodes, exitKindOf, usageError } from './exit-codes.ts';
 
 const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), {
   code: 'ECONNREFUSED',
@@ -65,6 +68,57 @@ test('exit codes: a cluster that is no member -> not found', async () => {
   const error = await requireMembership(home).catch((caught: unknown) => caught);
   expect(exitKindOf(error)).toBe('notFound');
   expect(describeError(error)).toBe('this cluster is not a member of a clusterset; run portolan join TOKEN');
+});
+
+const simulation = new Simulation({ seed: 1 });
+const world = simulation.world('cli');
+const emptyHost = {
+  environment: {},
+  readText: async () => undefined,
+  run: async () => ({ kind: 'timed out' as const }),
+};
+const silent = createClient(
+  { send: () => new Promise(() => {}), close: () => {} },
+  { world, userAgent: 'test', requestTimeoutMs: 1_000 },
+);
+const empty = {
+  get: () => Promise.reject(api(404, 'not found')),
+  list: () => Promise.resolve({ items: [] }),
+} as unknown as Client;
+
+test.each([
+  ['a kubeconfig that is missing', () => findHome({ host: emptyHost, clock: world.clock, kubeconfig: 'none' }), 2],
+  ['no kubeconfig at all', () => findHome({ host: emptyHost, clock: world.clock }), 2],
+  ['a clusterset that is not there', () => readClusterSet(empty, 'prod'), 4],
+  ['a cluster that is no member', () => requireMembership(empty), 4],
+  ['a home that takes the request and never answers', () => simulation.time.settle(silent.getPath('/version')), 6],
+] as const)(
+  'exit codes: %s -> the number of its kind, also as the cause of another error',
+  async (_what, act, code) => {
+    const error = await act().then(
+      () => undefined,
+      (caught: unknown) => caught,
+    );
+    expect(exitCodes[exitKindOf(error)]).toBe(code);
+    expect(exitCodes[exitKindOf(new Error('status', { cause: error }))]).toBe(code);
+  },
+);
+
+test('exit codes: -> the numbers of the guide, and no other', () => {
+  const guide = readFileSync(join(import.meta.dirname, '../../docs/guides/command-line.md'), 'utf8');
+  const table = guide.slice(guide.indexOf('## Exit codes'), guide.indexOf('## Output'));
+  const documented = [...table.matchAll(/^\| (\d) \| ([a-z]+)/gm)].map(([, code, word]) => `${code} ${word}`);
+  expect(documented).toEqual([
+    '0 success',
+    `${exitCodes.failed} failed`,
+    `${exitCodes.usage} usage`,
+    `${exitCodes.notFound} not`,
+    `${exitCodes.refused} refused`,
+    `${exitCodes.unreachable} unreachable`,
+    `${exitCodes.notReady} not`,
+    `${exitCodes.incomplete} incomplete`,
+  ]);
+  expect(table).toMatch(new RegExp(`^\\| ${exitCodes.wouldConflict} \\| \`portolan plan\``, 'm'));
 });
 
 test('exit codes: every error about an option -> usage', () => {
