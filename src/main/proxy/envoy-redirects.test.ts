@@ -10,19 +10,24 @@ import { meshExternalServiceType } from '../../external/kinds/mesh-external-serv
 import { externalService } from '../../external/testing/services.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { peerServiceType } from '../../peering/kinds/peer-service.ts';
+import type { Redirect } from '../../proxy/nft/redirects.ts';
 import { followEnvoyRedirects } from './envoy-redirects.ts';
 
-test("redirects: external services and peers' services come and go -> the proxy has what is wanted now", async () => {
+test("redirects: external services and peers' services come and go -> the proxy has what is wanted now, and where peers alone are redirected, theirs", async () => {
   const simulation = new Simulation({ seed: 1 });
   const { admin } = await startHome(simulation);
   let found: string[] | undefined;
+  let foundOfPeers: string[] | undefined;
+  const textOf = ({ range, port, toPort }: Redirect) =>
+    `${formatIp({ family: range.family, value: range.first })}:${port} -> ${toPort}`;
+  const common = { world: simulation.world('proxy'), log: silentLog, home: admin, cluster: 'east' };
   const following = followEnvoyRedirects({
-    ...{ world: simulation.world('proxy'), log: silentLog, home: admin, cluster: 'east' },
-    onChange: (redirects) => {
-      found = redirects.map(
-        ({ range, port, toPort }) => `${formatIp({ family: range.family, value: range.first })}:${port} -> ${toPort}`,
-      );
-    },
+    ...common,
+    onChange: (redirects) => (found = redirects.map(textOf)),
+  });
+  const followingPeers = followEnvoyRedirects({
+    ...{ ...common, arePeersOnly: true },
+    onChange: (redirects) => (foundOfPeers = redirects.map(textOf)),
   });
   await simulation.time.advance(1000);
   expect(found).toEqual([]);
@@ -45,10 +50,12 @@ test("redirects: external services and peers' services come and go -> the proxy 
   );
   await simulation.time.advance(1000);
   expect(found).toEqual(['10.0.0.1:9000 -> 15002', '241.0.0.1:15443 -> 15003']);
+  expect(foundOfPeers).toEqual(['241.0.0.1:15443 -> 15003']);
   await simulation.time.settle(admin.delete(meshExternalServiceType, { namespace, name: 'example' }));
   await simulation.time.advance(1000);
   expect(found).toEqual(['241.0.0.1:15443 -> 15003']);
   following.stop();
+  followingPeers.stop();
 });
 
 test('redirects: a service of one zone, no id given -> the id that the cluster joined with counts, also when it comes later', async () => {
