@@ -7,7 +7,7 @@ import { createRealHost } from '../../base/real/host.ts';
 import { createRealWorld } from '../../base/real/world.ts';
 import { CommandError } from '../../cli/exit-codes.ts';
 import type { RotateFlags, RotationStep } from '../../cli/roles/api.ts';
-import { type Look, parseTimeout, waitIfAsked, waitUntil } from '../../cli/wait.ts';
+import { type Look, parseTimeout, type WaitFlags, waitIfAsked, waitUntil } from '../../cli/wait.ts';
 import type { CliDeps } from '../../cli/with-home.ts';
 import { readHeartbeat, readMembers } from '../../clusterset/explain/broker-state.ts';
 import { listAll } from '../../clusterset/explain/set-state.ts';
@@ -39,16 +39,21 @@ async function withoutAuthority(at: RotationPlace): Promise<string[]> {
     ...{ world, userAgent: 'portolan-cli', requestTimeoutMs: answerMs },
   });
   try {
-    const isAuthority = (lease: Lease) => !isForgotten(lease, world.clock.wallMs()) && !trustsAll(lease, wanted);
-    const labelSelector = `${partLabel}=authority`;
-    const authorities = await listAll<Lease>(client, leaseType, { namespace: systemNamespace, labelSelector });
-    return [
-      ...(await membersWithout(client, wanted)),
-      ...authorities.filter(isAuthority).map(({ metadata }) => `authority ${metadata.name}`),
-    ];
+    return await withoutTrust(client, wanted, world.clock.wallMs());
   } finally {
     client.close();
   }
+}
+
+/** `wanted` are the fingerprints of those authorities. */
+export async function withoutTrust(client: Client, wanted: readonly string[], nowMs: number): Promise<string[]> {
+  const isAuthority = (lease: Lease) => !isForgotten(lease, nowMs) && !trustsAll(lease, wanted);
+  const labelSelector = `${partLabel}=authority`;
+  const authorities = await listAll<Lease>(client, leaseType, { namespace: systemNamespace, labelSelector });
+  return [
+    ...(await membersWithout(client, wanted)),
+    ...authorities.filter(isAuthority).map(({ metadata }) => `authority ${metadata.name}`),
+  ];
 }
 
 async function membersWithout(client: Client, wanted: readonly string[]): Promise<string[]> {
@@ -68,9 +73,9 @@ async function membersWithout(client: Client, wanted: readonly string[]): Promis
 }
 
 /** Those that would be cut off by the step are waited for, or named. */
-async function refuseToLose(at: RotationPlace, step: RotationStep, { deps, flags }: Asked): Promise<void> {
-  if (flags.wait) await waitUntil(deps, { ...waitFor(step, flags), look: () => lookForAll(at, 'nobody is cut off') });
-  const found = await lookForAll(at, '');
+export async function refuseToLose(step: RotationStep, { deps, flags, look }: Asked): Promise<void> {
+  if (flags.wait) await waitUntil(deps, { ...waitFor(step, flags), look });
+  const found = await look();
   if ('done' in found) return;
   throw new CommandError(
     'notReady',
@@ -80,10 +85,11 @@ async function refuseToLose(at: RotationPlace, step: RotationStep, { deps, flags
 
 interface Asked {
   readonly deps: CliDeps;
-  readonly flags: RotateFlags;
+  readonly flags: WaitFlags;
+  readonly look: () => Promise<Look>;
 }
 
-function waitFor(step: RotationStep, flags: RotateFlags) {
+function waitFor(step: RotationStep, flags: WaitFlags) {
   return { what: `rotate-ca ${step}`, timeoutMs: parseTimeout(flags.timeout) };
 }
 
@@ -106,7 +112,8 @@ export async function rotateCa(data: string, step: RotationStep, flags: RotateFl
   const world = createRealWorld();
   const at = { world, directory: resolve(data), log: processLog(world, 'warn') };
   const deps = { world, host: createRealHost(), print: (line: string) => process.stdout.write(`${line}\n`) };
-  if (step !== 'begin' && !flags.force) await refuseToLose(at, step, { deps, flags });
+  const look = () => lookForAll(at, 'nobody is cut off');
+  if (step !== 'begin' && !flags.force) await refuseToLose(step, { deps, flags, look });
   await rotateAuthority(at, step);
   await waitIfAsked(deps, flags, {
     what: `rotate-ca ${step}`,
