@@ -1,6 +1,6 @@
 // The previous release, built from history: the commit that scripts/release/previous names, beside this checkout, with our
-// node_modules where its lock file asks for nothing else. What its page needs and ours no longer does
-// (@xyflow/react) stays among our packages until that commit moves.
+// node_modules where they hold what its lock file names, or what npm would take in its place without that file. What its
+// page needs and ours no longer does (@xyflow/react) stays among our packages until that commit moves.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -57,11 +57,21 @@ interface Lock {
   readonly packages: Readonly<Record<string, { readonly version?: string; readonly dev?: boolean }>>;
 }
 
-/** Packages at run time, whose version there is not ours. */
+/** Packages at run time, in place of which ours does not serve. */
 function differingPackages(lockFile: string): string[] {
   const read = (path: string) => (JSON.parse(readFileSync(path, 'utf8')) as Lock).packages;
   const ours = read(join(root, 'package-lock.json'));
   return Object.entries(read(lockFile))
-    .filter(([path, { version: theirs, dev }]) => path !== '' && !dev && ours[path]?.version !== theirs)
+    .filter(([path, { version: theirs, dev }]) => path !== '' && !dev && !serves(ours[path]?.version, theirs))
     .map(([path, { version: theirs }]) => `${path} ${theirs}`);
+}
+
+/** The same version, or a later one of the same major: what a dependency on ^THEIRS admits. */
+function serves(ours = '', theirs = ''): boolean {
+  if (ours === theirs) return true;
+  const [major, ...later] = ours.split('.').map(Number);
+  const [wantedMajor, ...least] = theirs.split('.').map(Number);
+  if (major !== wantedMajor || !(major! > 0)) return false;
+  const at = least.findIndex((part, index) => part !== later[index]);
+  return at >= 0 && later[at]! > least[at]!;
 }
