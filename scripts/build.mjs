@@ -64,7 +64,9 @@ function newestMs(names) {
 function newestUnder(path) {
   const { mtimeMs } = statSync(path);
   if (!statSync(path).isDirectory()) return mtimeMs;
-  return Math.max(mtimeMs, ...readdirSync(path).map((name) => newestUnder(join(path, name))));
+  // Programs that run from source write their compile cache there, and take files of it away again.
+  const names = readdirSync(path).filter((name) => name !== '.compile-cache');
+  return Math.max(mtimeMs, ...names.map((name) => newestUnder(join(path, name))));
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -54,6 +54,15 @@ describe('bin/portolan', () => {
     expect(existsSync(join(root, 'node_modules/.portolan-lock'))).toBe(true);
   });
 
+  test('a program ran from source and left its compile cache -> not built again', () => {
+    const root = checkout('cache', { 'node_modules/yaml': yaml });
+    mkdirSync(join(root, 'src/.compile-cache'));
+    writeFileSync(join(root, 'src/.compile-cache/one'), '');
+    execFileSync('touch', ['-d', '2020-01-01', join(root, 'src')]);
+    execFileSync('touch', ['-d', '2040-01-01', join(root, 'src/.compile-cache/one')]);
+    expect(run(root)).toEqual({ status: 0, stdout: 'ran', stderr: '' });
+  });
+
   test('with packages of another lock file -> installs', () => {
     const root = checkout('other', { 'node_modules/yaml': { version: '2.7.0' } });
     expect(run(root).stderr).toContain('npm ci');
