@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findHelm } from '../../scripts/helm.mjs';
+import { secretNamespaces } from '../../src/install/objects.ts';
+import { systemNamespace } from '../../src/kube/objects/ours.ts';
 import { asArgs } from '../support/kubectl.ts';
 import { runPortolan, run as runProgram } from '../support/portolan.ts';
 import { KubernetesApiServer, kubeconfigText } from './api-server.ts';
@@ -413,7 +415,9 @@ function sorted(list: string): unknown[] {
     documents
       .flatMap((document): Listed[] => document.items ?? [document])
       // Helm makes the first itself, and keeps the others.
-      .filter((object) => !/^Namespace\/\/portolan-(system|external|peering|xds)$/.test(key(object)))
+      .filter(
+        ({ kind, metadata }) => kind !== 'Namespace' || ![systemNamespace, ...secretNamespaces].includes(metadata.name),
+      )
       .sort((a, b) => (key(a) < key(b) ? -1 : 1))
   );
 }
