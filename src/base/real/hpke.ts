@@ -6,7 +6,7 @@ import { type Hpke, type KeyPair, publicKeyBytes } from '../keys/hpke.ts';
 import type { Random } from '../world.ts';
 
 const seedBytes = 32;
-/** What stands before the 32 bytes of a private key of X25519 in PKCS #8, RFC 8410. */
+/** PKCS #8 puts this before the 32 bytes of an X25519 private key, RFC 8410. */
 const pkcs8Head = Buffer.from('302e020100300506032b656e04220420', 'hex');
 
 export function createHpke(random: Pick<Random, 'bytes'>): Hpke {

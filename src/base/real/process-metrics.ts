@@ -24,7 +24,7 @@ export interface PartMetrics {
   readonly metrics: Pick<Metrics, 'series'>;
 }
 
-/** Of all parts of this process, and what it uses itself. */
+/** Metrics of all parts of this process, and its own use of CPU and memory. */
 export function metricsOfProcess(): readonly PartMetrics[] {
   const own = { series: (): Promise<readonly MetricSeries[]> => seriesIn(processRegistry()) };
   return [...parts, { part: 'process', metrics: own }];
