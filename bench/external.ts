@@ -4,7 +4,7 @@
 import { parseRange } from '../src/base/net/ip.ts';
 import { OverlapIndex } from '../src/external/rules/overlaps.ts';
 import type { Rule } from '../src/external/rules/rule.ts';
-import { ServiceBook } from '../src/external/rules/service-book.ts';
+import { ServiceIndex } from '../src/external/rules/service-index.ts';
 import { externalService } from '../src/external/testing/services.ts';
 import { externalResources } from '../src/xds/external/generate.ts';
 import { testInput } from '../src/xds/external/testing/agreement.ts';
@@ -52,17 +52,17 @@ function changes(total: number): { p50: number; p99: number } {
   const match = (i: number, range: string) =>
     `{ match: [{ type: InternalVIP, value: s${i}.ext.local, port: 80, protocol: http }, { type: CIDR, value: ${range}, port: 9000 }], destination: { type: Regular, endpoints: [{ address: 10.0.0.1 }] } }`;
   const rangeOf = (i: number) => `10.${i >> 8}.${i % 256}.0/24`;
-  const book = new ServiceBook({
+  const index = new ServiceIndex({
     ...{ generators: [], zones: ['cluster.local'], othersAt: () => [], pools: [] },
     ...{ place: testInput.place, plugins: testInput.plugins, secrets: testInput.secrets },
   });
   const ips = new Map(Array.from({ length: total }, (_, i) => [`s${i}.ext.local`, [`242.0.${i >> 8}.${i % 256}`]]));
   const held = { ips, exhausted: new Map() };
   const change = (i: number, range: string) => {
-    const { services: touched } = book.set(`s${i}`, externalService(match(i, range), { name: `s${i}` }));
+    const { services: touched } = index.set(`s${i}`, externalService(match(i, range), { name: `s${i}` }));
     for (const key of [`s${i}`, ...touched]) {
-      book.hold(key, held);
-      book.statusOf(key, held, { nowMs: 0, plane: { kind: 'unknown' } });
+      index.hold(key, held);
+      index.statusOf(key, held, { nowMs: 0, plane: { kind: 'unknown' } });
     }
   };
   for (let i = 0; i < total; i += 1) change(i, rangeOf(i));

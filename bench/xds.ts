@@ -58,7 +58,7 @@ async function fill(xds: XdsTest, from: number, to: number): Promise<void> {
       }),
     );
   }
-  const isFull = () => [...xds.role.service.book.clusterset.entries('cluster')].length >= to;
+  const isFull = () => [...xds.role.service.views.clusterset.entries('cluster')].length >= to;
   while (!isFull()) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 

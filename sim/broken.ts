@@ -6,7 +6,7 @@ import { type AgentOptions, createAgent } from '../src/clusterset/agent/agent.ts
 import { type Cluster, clusterType } from '../src/clusterset/kinds/cluster.ts';
 import { heartbeatType } from '../src/clusterset/kinds/heartbeat.ts';
 import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
-import { type JudgingRules, judgingRules } from '../src/clusterset/rules/leases/judging.ts';
+import { type JudgingRules, judgingRules } from '../src/clusterset/rules/leases/observing.ts';
 import type { Client } from '../src/kube/client/client.ts';
 import type { WatchEvent } from '../src/kube/client/watch-stream.ts';
 import { isAlreadyExists } from '../src/kube/objects/api-error.ts';
@@ -23,9 +23,9 @@ export type BrokenVersion =
   | 'drain ignored'
   | 'export right ignored'
   | 'derived Service kept'
-  | 'judge dies'
-  | 'judge cut off'
-  | 'two judges';
+  | 'observer dies'
+  | 'observer cut off'
+  | 'two observers';
 
 export const brokenVersions: Readonly<Record<BrokenVersion, typeof createAgent>> = {
   'tie-break': (options) => createAgent({ ...options, broker: seeingShards(options.broker, preferOwn(options)) }),
@@ -36,16 +36,16 @@ export const brokenVersions: Readonly<Record<BrokenVersion, typeof createAgent>>
   'drain ignored': (options) => createAgent({ ...options, broker: seeingClusters(options.broker, 'draining') }),
   'export right ignored': (options) => createAgent({ ...options, broker: seeingClusters(options.broker, 'mayExport') }),
   'derived Service kept': (options) => createAgent({ ...options, home: keepingServices(options.home) }),
-  'judge dies': judgingBy({ isSeatOurs: ({ self, ids }) => ids[0] === self, isReportFresh: () => true }),
-  'judge cut off': judgingBy({
+  'observer dies': observingBy({ isSeatOurs: ({ self, ids }) => ids[0] === self, isReportFresh: () => true }),
+  'observer cut off': observingBy({
     times: (times) => ({ ...times, renewalGapMsMax: Number.POSITIVE_INFINITY }),
     silence: ({ leaseMs }) => leaseMs,
   }),
-  'two judges': judgingBy({ isReportFresh: () => true, reported: agreed }),
+  'two observers': observingBy({ isReportFresh: () => true, reported: agreed }),
 };
 
-/** One rule of judging leases is wrong: nobody stands in; time counts that a judge was away; what one denies is denied. */
-function judgingBy(wrong: Partial<JudgingRules>): typeof createAgent {
+/** One rule of judging leases is wrong: nobody stands in; time counts that an observer was away; what one denies is denied. */
+function observingBy(wrong: Partial<JudgingRules>): typeof createAgent {
   return (options) => createAgent({ ...options, judging: { ...judgingRules, ...wrong } });
 }
 

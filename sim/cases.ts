@@ -1,4 +1,4 @@
-// Many random services in one clusterset without faults: what was foreseen from the homes is what the clusters show,
+// Many random services in one clusterset without faults: what was predicted from the homes is what the clusters show,
 // conditions and their messages included. `npm run sim -- --cases 1000`; a shorter run is among the tests.
 
 import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';

@@ -1,6 +1,6 @@
 // `npm run sim -- --schedules N --seed N`: random runs of whole clustersets. Names each seed that failed and what was
 // wrong; `--seed N` alone replays one run in words; `--repeat` runs each twice and compares their traces; `--cases N`
-// compares what N random services come to with what was foreseen; `--sealed N` are N random lives of sealed exports; `--members N`
+// compares what N random services come to with what was predicted; `--sealed N` are N random lives of sealed exports; `--members N`
 // makes sets of N clusters. Ends with a count, and with code 1 if one failed.
 
 import { parseArgs } from 'node:util';

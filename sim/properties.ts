@@ -83,7 +83,7 @@ async function sliceViolations(set: SimClusterSet, truth: Truth, member: MemberT
     const service = parseServiceKey(key);
     const merge = truth.merge(key, member.id);
     if (merge === undefined || !member.namespaces.has(service.namespace)) continue;
-    for (const { cluster, record, standing } of truth.counted(key, member.id)) {
+    for (const { cluster, record, status } of truth.counted(key, member.id)) {
       const source = truth.members.find(({ id }) => id === cluster)!;
       const portNames = merge.portNames.get(source.id);
       if (portNames === undefined || (portNames.size === 0 && (record.spec.ports ?? []).length > 0)) continue;
@@ -96,8 +96,8 @@ async function sliceViolations(set: SimClusterSet, truth: Truth, member: MemberT
           cluster: source.id,
           published,
           portNames,
-          isTrusted: standing.isTrusted,
-          isDraining: standing.isDraining,
+          isTrusted: status.isTrusted,
+          isDraining: status.isDraining,
           rules: { virtualRanges: truth.policy.virtualRanges, allowedRanges: [] },
           owner: { apiVersion: '', kind: '', name: '', uid: '' },
         });
@@ -175,7 +175,7 @@ function keyOfShard({ metadata }: ServiceShard): string {
   return formatServiceKey(parseRecordName(metadata.name)!);
 }
 
-/** Conditions of every export equal the foreseen ones, messages included. */
+/** Conditions of every export equal the predicted ones, messages included. */
 function conditionViolations(truth: Truth, member: MemberTruth): string[] {
   const violations: string[] = [];
   for (const [key, { status }] of member.exports) {

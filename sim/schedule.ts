@@ -13,7 +13,7 @@ import { isOwnReport, isPlacementStatus, memberNamespace, SimClusterSet, setName
 import { agentOf, isWrite, LossyNetwork, quiet } from './lossy.ts';
 import { addressViolations, findViolations } from './properties.ts';
 import { chance, pick, type StepContext } from './step.ts';
-import { judgesMax, randomStep } from './steps.ts';
+import { observersMax, randomStep } from './steps.ts';
 import { readTruth } from './truth.ts';
 import { seededRandom, type VirtualWorldOptions } from './virtual-world.ts';
 
@@ -116,8 +116,8 @@ class ScheduleRun {
     this.#lossy.calmDown();
     if (!this.#set.broker.isUp) await this.#set.broker.start();
     for (const id of this.#ids) this.#set.setBrokerLink(id, 'up');
-    const isLarge = this.#ids.length > judgesMax;
-    const mortal = isLarge && chance(this.#random, 0.5) ? this.#ids.slice(0, judgesMax) : this.#ids;
+    const isLarge = this.#ids.length > observersMax;
+    const mortal = isLarge && chance(this.#random, 0.5) ? this.#ids.slice(0, observersMax) : this.#ids;
     const dead = chance(this.#random, isLarge ? 0.6 : 0.3) ? pick(this.#random, mortal) : undefined;
     for (const id of this.#ids) {
       if (id === dead) this.#set.killAgent(id);

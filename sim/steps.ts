@@ -44,16 +44,16 @@ const steps: readonly (readonly [number, Step])[] = [
   [1, restoreBroker],
 ];
 
-/** Those that judge leases, and the two that would be next. */
-export const judgesMax = 5;
+/** The lease observers, and the two that would be next. */
+export const observersMax = 5;
 
 export async function randomStep(context: StepContext): Promise<string> {
   const total = steps.reduce((sum, [weight]) => sum + weight, 0);
   let at = context.random.float() * total;
   const [, step] = steps.find(([weight]) => (at -= weight) < 0) ?? steps[0]!;
-  // In a large set the first members judge the others: half of what happens happens to them.
-  const first = context.ids.length > judgesMax && chance(context.random, 0.5);
-  const ids = first ? context.ids.slice(0, judgesMax) : context.ids;
+  // In a large set the first members observe the others: half of what happens happens to them.
+  const first = context.ids.length > observersMax && chance(context.random, 0.5);
+  const ids = first ? context.ids.slice(0, observersMax) : context.ids;
   const place = { id: pick(context.random, ids), key: pick(context.random, names) };
   return step(context, place);
 }

@@ -1,7 +1,7 @@
 // The wanted state of every cluster once a clusterset has calmed down: the contents of the homes, and the
 // consequences. Knows nothing of agents.
 
-import { type ClusterFacts, type Foreseen, foresee } from '../src/clusterset/explain/foresee.ts';
+import { type ClusterFacts, type Prediction, predict } from '../src/clusterset/explain/predict.ts';
 import { type Cluster, clusterType } from '../src/clusterset/kinds/cluster.ts';
 import type { ClusterSetIpPolicy, ClusterSetSpec } from '../src/clusterset/kinds/cluster-set.ts';
 import { endpointShardType } from '../src/clusterset/kinds/endpoint-shard.ts';
@@ -24,7 +24,7 @@ export interface MemberTruth extends ClusterFacts {
   readonly published: ReadonlyMap<string, readonly EndpointSlice[]>;
 }
 
-export interface Truth extends Foreseen {
+export interface Truth extends Prediction {
   readonly policy: SetPolicy;
   readonly members: readonly MemberTruth[];
 }
@@ -33,11 +33,11 @@ export async function readTruth(set: SimClusterSet, spec: ClusterSetSpec): Promi
   const policy = readSetPolicy({ apiVersion: '', kind: '', metadata: { name: '' }, spec });
   const facts: Facts[] = [];
   for (const id of [...set.homes.keys()].sort()) facts.push(await factsOf(set, policy, id));
-  const foreseen = foresee(facts, policy);
+  const prediction = predict(facts, policy);
   const members: MemberTruth[] = [];
   for (const one of facts)
-    members.push({ ...one, published: one.isAlive ? planned(foreseen, one.id) : await leftSlices(set, one.id) });
-  return { ...foreseen, policy, members };
+    members.push({ ...one, published: one.isAlive ? planned(prediction, one.id) : await leftSlices(set, one.id) });
+  return { ...prediction, policy, members };
 }
 
 type Facts = Omit<MemberTruth, 'published'>;
@@ -69,10 +69,10 @@ async function listOf<T extends KubernetesObject>(home: SimHome, type: ResourceT
   return new Map(items.map((item) => [keyOf(item), item]));
 }
 
-function planned(foreseen: Foreseen, id: string): Map<string, EndpointSlice[]> {
+function planned(prediction: Prediction, id: string): Map<string, EndpointSlice[]> {
   const slices = new Map<string, EndpointSlice[]>();
-  for (const key of foreseen.keys) {
-    const plan = foreseen.slicePlan(id, key);
+  for (const key of prediction.keys) {
+    const plan = prediction.slicePlan(id, key);
     if (plan === undefined) continue;
     slices.set(
       key,

@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Attack, Ground } from './attack/attack.ts';
+import type { Attack, Scene } from './attack/attack.ts';
 import { clustersetAttacks } from './attack/clusterset.ts';
 import { dashboardAttacks } from './attack/dashboard.ts';
 import { homeAttacks } from './attack/home.ts';
@@ -34,12 +34,12 @@ for (const [part, attacks] of Object.entries(parts)) {
     made += 1;
     const folder = mkdtempSync(join(tmpdir(), 'portolan-attack-'));
     const closing: (() => unknown)[] = [];
-    const ground: Ground = { folder, onClose: (close) => closing.push(close) };
+    const scene: Scene = { folder, onClose: (close) => closing.push(close) };
     const late = new Promise<never>((_, reject) => {
       const timer = setTimeout(() => reject(new Error(`no outcome within ${patienceMs / 1000} s`)), patienceMs);
       closing.push(() => clearTimeout(timer));
     });
-    const { isHeld, outcome } = await Promise.race([run(ground), late]).catch((error: Error) => ({
+    const { isHeld, outcome } = await Promise.race([run(scene), late]).catch((error: Error) => ({
       isHeld: false,
       outcome: `failed: ${error.message}`,
     }));

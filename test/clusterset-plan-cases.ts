@@ -149,18 +149,18 @@ async function apply(set: SimClusterSet, { cluster, file }: Case): Promise<void>
 
 async function compare(set: SimClusterSet, { key, cluster, plan }: Case): Promise<string[]> {
   const [namespace, name] = key.split('/') as [string, string];
-  const foreseen = plan.exports[0]!;
+  const prediction = plan.exports[0]!;
   const wrong: string[] = [];
   const check = (what: string, planned: unknown, shown: unknown) => {
     if (isSameJson(planned, shown)) return;
     wrong.push(`${what}: planned ${JSON.stringify(planned)}, shown ${JSON.stringify(shown)}`);
   };
-  check(`conditions in ${cluster}`, foreseen.conditions, await conditionsIn(set, cluster, key));
+  check(`conditions in ${cluster}`, prediction.conditions, await conditionsIn(set, cluster, key));
   const shown = await getOrUndefined<ServiceImport>(set.home(cluster).admin, serviceImportType, { namespace, name });
   const { ips: _ips, ...spec } = shown?.spec ?? { ips: [] };
-  check(`import in ${cluster}`, foreseen.import ?? {}, spec);
-  check(`clusters of the import in ${cluster}`, foreseen.clusters, clustersOf(shown));
-  for (const { cluster: other, after } of foreseen.elsewhere) {
+  check(`import in ${cluster}`, prediction.import ?? {}, spec);
+  check(`clusters of the import in ${cluster}`, prediction.clusters, clustersOf(shown));
+  for (const { cluster: other, after } of prediction.elsewhere) {
     check(`conflict in ${other}`, after[2], (await conditionsIn(set, other, key))[2]);
   }
   return wrong;

@@ -70,7 +70,7 @@ describeWith(['envoy', 'ip', 'nft'], 'xds: a real Envoy', () => {
     }
     inside.startEnvoy(xds.folder, 'sidecar', await xds.bootstrap('sidecar', 'web', { isClustersetProxied: true }));
     await settled(xds, 'sidecar~east~web', 3);
-    const { book, proxies } = xds.role.service;
+    const { views, proxies } = xds.role.service;
     await xds.client.create(meshExternalServiceType, {
       apiVersion: 'portolan.dev/v1alpha1',
       kind: 'MeshExternalService',
@@ -82,10 +82,10 @@ describeWith(['envoy', 'ip', 'nft'], 'xds: a real Envoy', () => {
     });
     await until('the external service arrives', () => (proxies.reports()[0]!.holds.route > 0 ? true : undefined));
     expect(proxies.reports()[0]!.refused).toEqual([]);
-    const good = book.clusterset.get('cluster', 'one.shop.svc.clusterset.local:80')!;
+    const good = views.clusterset.get('cluster', 'one.shop.svc.clusterset.local:80')!;
     // A constraint of Envoy's own that our generators never break.
     const body = { name: good.name, type: 'EDS', connect_timeout: '5s', lb_policy: 'CLUSTER_PROVIDED' };
-    book.clusterset.replace('shop/one', [{ type: 'cluster', name: good.name, body, causes: good.causes }]);
+    views.clusterset.replace('shop/one', [{ type: 'cluster', name: good.name, body, causes: good.causes }]);
     const [refused] = await until('a refusal', () => {
       const list = proxies.reports()[0]!.refused;
       return list.length > 0 ? list : undefined;

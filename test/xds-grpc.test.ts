@@ -94,7 +94,7 @@ describeWith(['grpcio'], 'xds: gRPC clients', () => {
     async (language) => {
       const { xds, put, settles, client } = await setUp(language);
       await settles('a b');
-      const [place] = xds.role.service.book.places();
+      const [place] = xds.role.service.views.places();
       const good = [...place!.set.entries('endpoints')][0]!;
       const gap = {
         cluster_name: good.name,

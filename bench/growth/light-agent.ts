@@ -8,7 +8,7 @@ import { federatedServiceType } from '../../src/clusterset/kinds/federated-servi
 import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { MemberFollower } from '../../src/clusterset/members/follower.ts';
 import { timesFor } from '../../src/clusterset/rules/leases/heartbeat-rate.ts';
-import { judgingRules } from '../../src/clusterset/rules/leases/judging.ts';
+import { judgingRules } from '../../src/clusterset/rules/leases/observing.ts';
 import { hostnameGeneratorType } from '../../src/external/kinds/hostname-generator.ts';
 import { meshExternalServiceType } from '../../src/external/kinds/mesh-external-service.ts';
 import { federationType } from '../../src/federation/kinds/federation.ts';

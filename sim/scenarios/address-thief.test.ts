@@ -15,7 +15,7 @@ import { attachProxy } from '../../src/proxy/attach.ts';
 import { ProxyState } from '../../src/proxy/state.ts';
 import { emptyViewInput, viewOf } from '../../src/proxy/view.ts';
 import { ClustersetSource } from '../../src/xds/sources/clusterset.ts';
-import { ViewBook } from '../../src/xds/view/view-book.ts';
+import { ViewIndex } from '../../src/xds/view/view-index.ts';
 import { SimClusterSet } from '../clusterset.ts';
 import { find } from '../look.ts';
 import { exportService } from '../manifests.ts';
@@ -63,8 +63,8 @@ async function scene() {
   const catalog = new Catalog({ clock: world.clock, timers: world.timers, cluster: { id: 'east' } });
   new Attachment({ ...options, catalog });
   followDnsOptions({ ...options, home: client, catalog, onZone: () => {}, fixed: {} });
-  const book = new ViewBook();
-  new ClustersetSource({ ...options, book });
+  const views = new ViewIndex();
+  new ClustersetSource({ ...options, views });
   const backendsOf = (key: string) =>
     state.choiceOf(key).ports.flatMap(({ backends }) => backends.map((backend) => backend.address));
   const answersOf = (key: string) => {
@@ -74,7 +74,7 @@ async function scene() {
     return records.map(({ rdata }) => formatAddress(rdata));
   };
   const listeners = () =>
-    Array.from(book.clustersetListeners.entries('listener'), ({ name }) => name).filter((name) =>
+    Array.from(views.clustersetListeners.entries('listener'), ({ name }) => name).filter((name) =>
       name.endsWith(address),
     );
   const conditionsOf = async (key: string) => {

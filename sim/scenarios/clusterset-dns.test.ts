@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
 import { type ClusterSet, type ClusterSetDns, clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
+import { readAddressPlan } from '../../src/clusterset/rules/address-plan.ts';
 import { readDnsOptions } from '../../src/clusterset/rules/clusterset-dns.ts';
 import { readLocality } from '../../src/clusterset/rules/locality.ts';
-import { readGround } from '../../src/clusterset/rules/set-ground.ts';
 import { type ConfigMap, configMapType } from '../../src/kube/objects/config-map.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
 
@@ -37,8 +37,8 @@ test('clusterset dns: address ranges of the ClusterSet -> at every home, for pee
   const addressRanges = { peers: ['10.60.0.0/16'] };
   const set = await new SimClusterSet({ clusters: ['east'], set: { addressRanges } }).start();
   await set.time.advance(3000);
-  const ground = readGround(await set.home('east').admin.get<ConfigMap>(configMapType, ref));
-  expect(ground?.ranges).toMatchObject({
+  const addressPlan = readAddressPlan(await set.home('east').admin.get<ConfigMap>(configMapType, ref));
+  expect(addressPlan?.ranges).toMatchObject({
     clusterSet: ['243.0.0.0/12', 'fd70:6f72:74f3::/64'],
     peers: ['10.60.0.0/16'],
   });

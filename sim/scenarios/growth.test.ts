@@ -6,7 +6,7 @@ import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts'
 import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
 import { livenessReportName } from '../../src/clusterset/rules/broker-layout.ts';
 import type { RenewalTimes } from '../../src/clusterset/rules/leases/heartbeat-rate.ts';
-import { judgingRules } from '../../src/clusterset/rules/leases/judging.ts';
+import { judgingRules } from '../../src/clusterset/rules/leases/observing.ts';
 import type { Client } from '../../src/kube/client/client.ts';
 import { endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
@@ -52,20 +52,20 @@ const imported = ['c005: 10.5.0.1 on http>8080'];
 
 /**
  * All members are cut off from the broker for three lease times. The others come back at once, the exporter 15 s later;
- * meanwhile a judge reports it as silent. Gives what was seen of its service in the other clusters since then.
+ * meanwhile an observer reports it as silent. Gives what was seen of its service in the other clusters since then.
  */
 async function allAway(create: typeof createAgent): Promise<string[]> {
   const { set, ids, exporter } = await largeSet(12, { createAgent: create, seed: 2 });
   for (const id of ids) set.setBrokerLink(id, 'silent');
   await set.time.advance(90_000);
   set.killAgent('c002');
-  const judge = set.memberClient('c002');
+  const observer = set.memberClient('c002');
   const others = ids.filter((id) => id !== exporter && id !== 'c002');
   for (const id of [...others, 'c002']) set.setBrokerLink(id, 'up');
   const seen = new Set<string>();
   for (let second = 0; second < 60; second += 1) {
     if (second === 15) set.setBrokerLink(exporter, 'up');
-    if (second < 15) await set.time.settle(report(judge, 'c002', [exporter]));
+    if (second < 15) await set.time.settle(report(observer, 'c002', [exporter]));
     await set.time.advance(1_000);
     for (const lines of await everywhere(set, others)) seen.add(lines);
   }
@@ -90,7 +90,7 @@ async function importRevisions(set: SimClusterSet, ids: readonly string[]): Prom
   );
 }
 
-async function judges(set: SimClusterSet): Promise<string[]> {
+async function observers(set: SimClusterSet): Promise<string[]> {
   const { items } = await set.broker.admin.list<Heartbeat>(heartbeatType);
   return items.flatMap(({ spec }) => (spec?.judging ? [spec.holderIdentity!] : []));
 }
@@ -103,11 +103,11 @@ async function renewedLately(set: SimClusterSet): Promise<Map<string, number>> {
   return new Map(times.filter(([, atMs]) => newestMs - atMs < 20_000));
 }
 
-/** Writes what a judge might write, as that judge. */
-async function report(judge: Client, id: string, silent: readonly string[]): Promise<void> {
+/** Writes what an observer might write, as that observer. */
+async function report(observer: Client, id: string, silent: readonly string[]): Promise<void> {
   const metadata = { namespace: memberNamespace(id), name: livenessReportName };
   const spec = { renewTime: new Date().toISOString(), silent: [...silent] };
-  await judge.patch<LivenessReport>(livenessReportType, metadata, { kind: 'merge', body: { spec } });
+  await observer.patch<LivenessReport>(livenessReportType, metadata, { kind: 'merge', body: { spec } });
 }
 
 describe('growth', () => {
@@ -129,7 +129,7 @@ describe('growth', () => {
 
   test('growth: an idle set -> three members watch heartbeats and report; the others only renew', async () => {
     const { set, ids, traffic } = await largeSet(12);
-    expect(await judges(set)).toEqual(['c001', 'c002', 'c003']);
+    expect(await observers(set)).toEqual(['c001', 'c002', 'c003']);
     traffic.requests.clear();
     await set.time.advance(100_000);
     const { requests } = traffic;
@@ -153,23 +153,23 @@ describe('growth', () => {
     expect(await everywhere(set, others)).toEqual(imported);
   });
 
-  test('growth: all judges die, then the exporter -> others take their place, and the exporter is withdrawn', async () => {
+  test('growth: all observers die, then the exporter -> others take their place, and the exporter is withdrawn', async () => {
     const { set, ids, exporter } = await largeSet(12);
     for (const id of ids.slice(0, 3)) set.killAgent(id);
     await set.time.advance(90_000);
     const left = ids.slice(5);
     expect(await everywhere(set, left)).toEqual(imported);
-    const now = (await judges(set)).filter((id) => set.isAgentRunning(id));
+    const now = (await observers(set)).filter((id) => set.isAgentRunning(id));
     expect(now.slice(0, 3)).toEqual(['c004', 'c005', 'c006']);
     set.killAgent(exporter);
     await set.time.advance(70_000);
     expect(await everywhere(set, left)).toEqual(['']);
     for (const id of ids.slice(0, 3)) set.startAgent(id);
     await set.time.advance(60_000);
-    expect((await judges(set)).filter((id) => set.isAgentRunning(id))).toEqual(['c001', 'c002', 'c003']);
+    expect((await observers(set)).filter((id) => set.isAgentRunning(id))).toEqual(['c001', 'c002', 'c003']);
   });
 
-  test('growth: the judges are cut off from the broker and come back -> nobody is withdrawn but themselves', async () => {
+  test('growth: the observers are cut off from the broker and come back -> nobody is withdrawn but themselves', async () => {
     const { set, ids } = await largeSet(12);
     for (const id of ids.slice(0, 3)) set.setBrokerLink(id, 'silent');
     await set.time.advance(90_000);
@@ -191,7 +191,7 @@ describe('growth', () => {
     expect(seen).toContain('');
   });
 
-  test('growth: a judge lies that all are silent -> each looks for itself, nobody is withdrawn, and it is not listened to', async () => {
+  test('growth: an observer lies that all are silent -> each looks for itself, nobody is withdrawn, and it is not listened to', async () => {
     const { set, ids, traffic } = await largeSet(12);
     set.killAgent('c002');
     const liar = set.memberClient('c002');
@@ -208,7 +208,7 @@ describe('growth', () => {
     expect(traffic.requests.get('list heartbeats') ?? 0).toBe(0);
   });
 
-  test('growth: a judge lies that nobody is silent -> the others report, and the dead are withdrawn', async () => {
+  test('growth: an observer lies that nobody is silent -> the others report, and the dead are withdrawn', async () => {
     const { set, ids, exporter } = await largeSet(12);
     set.killAgent('c001');
     const liar = set.memberClient('c001');

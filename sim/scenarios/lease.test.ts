@@ -213,7 +213,7 @@ describe('lease', () => {
     expect(await views()).toBe(0);
   });
 
-  test('lease: held down for others and alive to itself -> two take themselves for the scribe, and do not write in turns', async () => {
+  test('lease: held down for others and alive to itself -> two write the merged view, and do not write in turns', async () => {
     const writes: string[] = [];
     const { set } = await bothExport({
       onRequest: (home, user, { verb, resource, namespace }) => {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseRange } from '../../src/base/net/ip.ts';
 import { Catalog } from '../../src/catalog/catalog.ts';
-import { FactBook } from '../../src/catalog/facts/fact-book.ts';
+import { FactIndex } from '../../src/catalog/facts/fact-index.ts';
 import type { ServiceImport } from '../../src/clusterset/kinds/service-import.ts';
 import type { SetLocality } from '../../src/clusterset/rules/locality.ts';
 import type { ClusterReach, SetNetworks } from '../../src/clusterset/rules/networks/networks.ts';
@@ -138,8 +138,8 @@ function localityOf({ preference, clusters }: Case): SetLocality {
 const nodeAddress = '172.16.0.9';
 const clock = { wallMs: () => 0, monotonicMs: () => 0 };
 
-function factsOf(given: Case, type: 'Headless' | 'ClusterSetIP'): FactBook {
-  const facts = new FactBook({ clock, holdsTraffic: true });
+function factsOf(given: Case, type: 'Headless' | 'ClusterSetIP'): FactIndex {
+  const facts = new FactIndex({ clock, holdsTraffic: true });
   facts.upsertServiceImport(importOf(given, type));
   for (const slice of slicesOf(given)) facts.upsertEndpointSlice(slice);
   return facts;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { silentLog } from '../../src/base/log.ts';
-import { foreseeChanges } from '../../src/clusterset/explain/foresight.ts';
+import { previewChanges } from '../../src/clusterset/explain/preview-change.ts';
 import type { ServiceExport } from '../../src/clusterset/kinds/service-export.ts';
 import { serviceImportPolicyType } from '../../src/clusterset/kinds/service-import-policy.ts';
 import { readSetPolicy } from '../../src/clusterset/rules/set-policy.ts';
@@ -114,7 +114,7 @@ describe('plan', () => {
     expect(requests.length).toBeLessThan(2 * count + 60);
   });
 
-  test('plan: many services are foreseen -> what lies in the clusters is gone through once before and once after', () => {
+  test('plan: many services are previewed -> what lies in the clusters is gone through once before and once after', () => {
     let walks = 0;
     class Counted extends Map<string, ServiceExport> {
       override [Symbol.iterator](): MapIterator<[string, ServiceExport]> {
@@ -134,8 +134,8 @@ describe('plan', () => {
     const set = { apiVersion: '', kind: '', metadata: { name: 'prod' } };
     const state = { set, policy: readSetPolicy(undefined), members: [], older: new Map() };
     walks = 0;
-    const foreseen = foreseeChanges({ state, present: home, next: home }, keys);
-    expect(foreseen.map((one) => one.conditions?.[1]?.reason)).toEqual(keys.map(() => 'NoReadyEndpoints'));
+    const prediction = previewChanges({ state, present: home, next: home }, keys);
+    expect(prediction.map((one) => one.conditions?.[1]?.reason)).toEqual(keys.map(() => 'NoReadyEndpoints'));
     expect(walks).toBeLessThanOrEqual(2);
   });
 });

@@ -16,7 +16,7 @@ export interface HttpResponse {
   readonly status: number;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** A stream ends when its iterator ends; the carrier calls `return()` when the other side has gone away. */
+  /** A stream ends when its iterator ends; the transport calls `return()` when the other side has gone away. */
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
   /** A stream without an end of its own, such as a watch; others are finished when the server stops. */
   readonly isEndless?: boolean;

@@ -14,7 +14,7 @@ import { oneNetwork, type SetNetworks } from '../clusterset/rules/networks/netwo
 import { readImportableSinceMs } from '../clusterset/rules/propagation.ts';
 import { readRouting, routingAnnotation } from '../clusterset/rules/routing/routing.ts';
 import { ClaimedAddresses, importOfClaim } from './claims/claimed-addresses.ts';
-import { FactBook, type Side, splitKey } from './facts/fact-book.ts';
+import { FactIndex, type Side, splitKey } from './facts/fact-index.ts';
 import type { ImportLike, NamedSlice, OwnerFacts } from './facts/facts.ts';
 import { areSameRecords, type RecordSet } from './names/answers.ts';
 import { namesOfService } from './names/cluster-names.ts';
@@ -28,8 +28,8 @@ import type { ClusterPlace } from './packed/places.ts';
 
 export interface CatalogOptions {
   readonly clock: Clock;
-  /** Its own if absent; one book serves all that is derived from one home. */
-  readonly facts?: FactBook;
+  /** Its own if absent; one index serves all that is derived from one home. */
+  readonly facts?: FactIndex;
   /** Changes that come within one batch time are written together. Without timers the caller must call `flush`. */
   readonly timers?: Timers;
   readonly batchMs?: number;
@@ -105,7 +105,7 @@ const noNames = new OwnerNames('');
 const anyService = '*';
 
 export class Catalog {
-  readonly facts: FactBook;
+  readonly facts: FactIndex;
   readonly table: NameTable;
   readonly clusterZone: Zone;
   #clustersetZone: Zone;
@@ -129,7 +129,7 @@ export class Catalog {
 
   constructor(options: CatalogOptions) {
     this.#options = options;
-    this.facts = options.facts ?? new FactBook(options);
+    this.facts = options.facts ?? new FactIndex(options);
     this.#seen = this.#seenFromHere(unknownLocality);
     this.#hasClusterNames = options.hasClusterNames ?? false;
     this.table = new NameTable({ serial: Math.floor(options.clock.wallMs() / 1000) });

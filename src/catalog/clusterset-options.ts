@@ -3,10 +3,10 @@
 
 import { errorText, type Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
+import { allocatedRanges } from '../clusterset/rules/address-plan.ts';
 import { clusterSetDnsName, type DnsOptions, readDnsOptions } from '../clusterset/rules/clusterset-dns.ts';
 import { readLocality } from '../clusterset/rules/locality.ts';
 import { readNetworks } from '../clusterset/rules/networks/networks.ts';
-import { allocatedRanges } from '../clusterset/rules/set-ground.ts';
 import { getOrUndefined } from '../kube/client/absent.ts';
 import type { Client } from '../kube/client/client.ts';
 import { createInformer } from '../kube/controller/informer.ts';

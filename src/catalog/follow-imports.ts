@@ -1,4 +1,4 @@
-// Keeps the imports of a home in a fact book for those who carry their traffic: one watch each for imports, their slices and
+// Keeps the imports of a home in a fact index for those who carry their traffic: one watch each for imports, their slices and
 // the claims of addresses. While the home is away, the last facts stay.
 
 import type { Log } from '../base/log.ts';
@@ -10,7 +10,7 @@ import { Reflector } from '../kube/controller/reflector.ts';
 import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../kube/objects/endpoint-slice.ts';
 import { areUnreadable, followClaims } from './claims/follow-claims.ts';
 import type { ServedAddresses } from './claims/served-addresses.ts';
-import type { FactBook } from './facts/fact-book.ts';
+import type { FactIndex } from './facts/fact-index.ts';
 import { createImportListReader } from './lists/import-list.ts';
 import { createSliceListReader } from './lists/slice-list.ts';
 
@@ -18,7 +18,7 @@ export interface FollowImportsOptions {
   readonly client: Client;
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
-  readonly facts: FactBook;
+  readonly facts: FactIndex;
   readonly addresses: ServedAddresses;
 }
 

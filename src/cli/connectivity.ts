@@ -6,9 +6,9 @@ import { type AddressClaim, addressClaimName, addressClaimType } from '../addres
 import { readBody } from '../base/http.ts';
 import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
 import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
+import { allocatedRanges } from '../clusterset/rules/address-plan.ts';
 import { clusterSetDnsName, readDnsOptions } from '../clusterset/rules/clusterset-dns.ts';
 import { readLocality } from '../clusterset/rules/locality.ts';
-import { allocatedRanges } from '../clusterset/rules/set-ground.ts';
 import type { Client } from '../kube/client/client.ts';
 import { isNotFound } from '../kube/objects/api-error.ts';
 import { conditionOf } from '../kube/objects/conditions.ts';

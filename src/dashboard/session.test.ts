@@ -30,10 +30,10 @@ describe('session', () => {
     const page = new TestPage();
     await sessions.open(token, [], page);
     await vi.waitFor(() => expect(page.get('homes', 'east')?.state).toBe('live'), wait);
-    await vi.waitFor(() => expect(page.get('services', 'shop/checkout')?.standing).not.toBe('stale'), wait);
+    await vi.waitFor(() => expect(page.get('services', 'shop/checkout')?.health).not.toBe('stale'), wait);
     east.isCut = true;
     await vi.waitFor(() => expect(page.get('homes', 'east')?.state).toBe('lost'), wait);
-    await vi.waitFor(() => expect(page.get('services', 'shop/checkout')?.standing).toBe('stale'), wait);
+    await vi.waitFor(() => expect(page.get('services', 'shop/checkout')?.health).toBe('stale'), wait);
     const codes = () => [...(page.rows.get('problems')?.values() ?? [])].map((row) => (row as { code: string }).code);
     await vi.waitFor(() => expect(codes()).toEqual(['PTL0101']), wait);
     east.isCut = false;
@@ -47,7 +47,7 @@ describe('session', () => {
     await vi.waitFor(() => expect(page.get('homes', 'east')?.state).toBe('live'), wait);
     east.isTokenRefused = true;
     await vi.waitFor(() => expect(page.get('homes', 'east')?.state).toBe('signed out'), wait);
-    await vi.waitFor(() => expect(page.get('clusters', 'east')?.standing).toBe('failed'), wait);
+    await vi.waitFor(() => expect(page.get('clusters', 'east')?.health).toBe('failed'), wait);
     await expect(sessions.open(`${token}2`, [], new TestPage())).rejects.toMatchObject({ status: 401 });
   });
 

@@ -244,7 +244,7 @@ export class Session {
     const clusters = clusterRows(landscape);
     for (const row of clusters) {
       const before = this.#rows.get('clusters', row.id);
-      if (before === undefined || before.standing === row.standing) continue;
+      if (before === undefined || before.health === row.health) continue;
       this.#sightings.cluster(before, row);
       for (const key of this.#rows.keys('services')) this.#dirty.add(key);
     }

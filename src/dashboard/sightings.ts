@@ -1,7 +1,7 @@
 // Changes that a session saw itself, for its timeline: bounded, the oldest go first.
 
 import type { Clock } from '../base/world.ts';
-import type { ClusterRow, EventRow, HomeRow, ServiceRow, Standing } from './wire/rows.ts';
+import type { ClusterRow, EventRow, Health, HomeRow, ServiceRow } from './wire/rows.ts';
 
 const sightingsMax = 300;
 
@@ -22,14 +22,14 @@ export class Sightings {
 
   home(before: HomeRow | undefined, now: HomeRow): void {
     if (before === undefined || before.state === now.state || before.state === 'loading') return;
-    const standing = now.state === 'live' ? 'ok' : 'failed';
+    const health = now.state === 'live' ? 'ok' : 'failed';
     const text = now.state === 'live' ? 'answers again' : `${now.state}: ${now.why}`;
-    this.#add({ cluster: now.cluster || now.name, kind: 'dashboard', standing, subject: `home ${now.name}`, text });
+    this.#add({ cluster: now.cluster || now.name, kind: 'dashboard', health, subject: `home ${now.name}`, text });
   }
 
-  cluster(before: ClusterRow, { id, standing, says }: ClusterRow): void {
-    if (before.standing === 'unknown') return;
-    this.#add({ cluster: id, kind: 'lease', standing, subject: `cluster ${id}`, text: says });
+  cluster(before: ClusterRow, { id, health, says }: ClusterRow): void {
+    if (before.health === 'unknown') return;
+    this.#add({ cluster: id, kind: 'lease', health, subject: `cluster ${id}`, text: says });
   }
 
   service(before: ServiceRow | undefined, now: ServiceRow | undefined): void {
@@ -37,14 +37,14 @@ export class Sightings {
     const added = clustersOf(now).filter((one) => !clustersOf(before).includes(one));
     const gone = clustersOf(before).filter((one) => !clustersOf(now).includes(one));
     if (!this.#isSettled()) return;
-    for (const cluster of added) this.#say(cluster, 'export', { standing: 'ok', subject, text: 'was exported' });
+    for (const cluster of added) this.#say(cluster, 'export', { health: 'ok', subject, text: 'was exported' });
     for (const cluster of gone)
-      this.#say(cluster, 'export', { standing: 'unknown', subject, text: 'is no longer exported' });
+      this.#say(cluster, 'export', { health: 'unknown', subject, text: 'is no longer exported' });
     const had = (before?.conflicts ?? []).length > 0;
     const has = (now?.conflicts ?? []).length > 0;
     const cluster = clustersOf(now ?? before).join(', ');
-    if (!had && has) this.#say(cluster, 'conflict', { standing: 'conflict', subject, text: now!.conflicts.join('; ') });
-    if (had && !has) this.#say(cluster, 'conflict', { standing: 'ok', subject, text: 'clusters agree again' });
+    if (!had && has) this.#say(cluster, 'conflict', { health: 'conflict', subject, text: now!.conflicts.join('; ') });
+    if (had && !has) this.#say(cluster, 'conflict', { health: 'ok', subject, text: 'clusters agree again' });
   }
 
   /** The first lists are no changes. */
@@ -52,7 +52,7 @@ export class Sightings {
     return this.#clock.wallMs() - this.#startedMs > 5_000;
   }
 
-  #say(cluster: string, kind: EventRow['kind'], what: { standing: Standing; subject: string; text: string }): void {
+  #say(cluster: string, kind: EventRow['kind'], what: { health: Health; subject: string; text: string }): void {
     this.#add({ cluster, kind, ...what });
   }
 

@@ -9,8 +9,8 @@ import { Proxies } from './feeds/proxies.ts';
 import type { HomeWatch } from './homes/home-watch.ts';
 import { idOf, type Landscape } from './rows/landscape.ts';
 import { rounded, trafficRows } from './rows/traffic.ts';
-import { type ProxyPage, TrafficBook } from './traffic/book.ts';
 import { type History, stepMsOf } from './traffic/history.ts';
+import { type ProxyPage, TrafficTotals } from './traffic/totals.ts';
 import { readFigures } from './views/figures.ts';
 import type { TrafficRow } from './wire/rows.ts';
 import type { ClusterFigures, HistoryRange, HistoryView, Measure, Traffic, TrafficView } from './wire/views.ts';
@@ -41,7 +41,7 @@ const rowsShownMax = 500;
 export class TrafficWatch {
   readonly flows: FlowFeed;
   readonly #options: TrafficWatchOptions;
-  readonly #book = new TrafficBook();
+  readonly #totals = new TrafficTotals();
   readonly #proxies = new Proxies();
   /** `traffic CLUSTER` and `figures CLUSTER` that this bearer has read itself: it may see their past too. */
   readonly #read = new Set<string>();
@@ -64,7 +64,7 @@ export class TrafficWatch {
 
   /** Of one service, of the clients of one cluster, or to the endpoints of one; the busiest first. */
   view(wanted: TrafficPlace): TrafficView {
-    const rows = [...this.#book.all()]
+    const rows = [...this.#totals.all()]
       .filter((one) => isOf(one, wanted))
       .sort((a, b) => b.perSecond - a.perSecond || b.tried - a.tried || (placeOf(a) < placeOf(b) ? -1 : 1));
     return {
@@ -117,11 +117,11 @@ export class TrafficWatch {
       return { key: `${idOf(watch)} ${lease.metadata.name} ${lease.spec?.holderIdentity}`, from, page } as ProxyPage;
     });
     if (this.#isStopped) return;
-    this.#book.take(answers, world.clock.monotonicMs());
+    this.#totals.take(answers, world.clock.monotonicMs());
     this.#why = new Map([...why].map(([watch, text]) => [idOf(watch), text]));
     for (const { from } of answers) this.#read.add(`traffic ${from}`);
     for (const watch of homes) if (isRefused(watch, why.get(watch))) this.#forget(idOf(watch));
-    const rows = trafficRows(this.#book.all(), this.#why);
+    const rows = trafficRows(this.#totals.all(), this.#why);
     for (const { id, perSecond, failedPerSecond } of rows)
       if (answers.some(({ from }) => from === id))
         this.#note(id, { connections: perSecond, failures: failedPerSecond });

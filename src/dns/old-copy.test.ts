@@ -164,7 +164,7 @@ alias.shop.svc.cluster.local A from west: NOERROR by cluster
     expect(await text('alias.shop.svc.cluster.local')).not.toContain('copy');
   });
 
-  test('names of peers -> under peers.local and as islands, as old; others are held back, then go upstream', async () => {
+  test('names of peers -> under peers.local and as single names elsewhere, as old; others are held back, then go upstream', async () => {
     const before = makeCatalog({ cluster: place });
     const shared = makePeers(before);
     shared.upsert(peerService({ ports: [8443], status: { ips: ['241.0.0.1'] } }));

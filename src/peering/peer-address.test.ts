@@ -7,7 +7,7 @@ import { meshOf } from './testing/edge/mesh.ts';
 import { type KnownPeer, linkConfigOf } from './trust/peer-registry.ts';
 
 const bundle = meshOf('x.example').certificate;
-const noGround = { zones: [], ranges: [], hosts: [] };
+const noneReserved = { zones: [], ranges: [], hosts: [] };
 
 test.each([
   ['https://150.214.141.1:8008', 'https://150.214.141.1:8008'],
@@ -19,7 +19,7 @@ test.each([
   const spec = { address, trust: { domain: 'acme.example', bundle } };
   const object = { apiVersion: 'portolan.dev/v1alpha1', kind: 'Peer', metadata: { name: 'acme', namespace }, spec };
   const peer = await home.client.create<Peer>(peerType, object);
-  expect(linkConfigOf({ spec: peer.spec, rootsPem: [] } as unknown as KnownPeer, noGround)?.address).toBe(url);
+  expect(linkConfigOf({ spec: peer.spec, rootsPem: [] } as unknown as KnownPeer, noneReserved)?.address).toBe(url);
   await home.stop();
 });
 

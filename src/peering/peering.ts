@@ -26,7 +26,7 @@ import { OwnerCatalog } from './owner/owner-catalog.ts';
 import { PlainRequests } from './owner/plain-requests.ts';
 import { RefusedCallers } from './owner/refused-callers.ts';
 import { ReplicaClaims } from './owner/replica-claims.ts';
-import { type LinkLimits, linkLimits, type OwnGround } from './rules/link-config.ts';
+import { type LinkLimits, linkLimits, type Reserved } from './rules/link-config.ts';
 import { Findings } from './status/findings.ts';
 import { IngressWatch, type ProbeIngress } from './status/ingress-watch.ts';
 import { measurePeering, type PeeringMeter } from './status/peering-metrics.ts';
@@ -51,7 +51,7 @@ export interface PeeringOptions {
   readonly listen: { readonly host: string; readonly port: number };
   readonly mesh: MeshDefaults;
   /** No peer may claim any of it. Asked again after `ownChanged`. */
-  readonly own: () => OwnGround;
+  readonly own: () => Reserved;
   readonly credentials: CredentialsSource;
   /** Versions spoken at all. */
   readonly versions?: readonly PeerVersion[];

@@ -90,20 +90,20 @@ test('replicas: the stream moves to another replica -> Peer and PeerExport say w
   await introduceTo(one, consumer, { asOwner: { address: `https://127.0.0.1:${between.port}` } });
   await one.addService('a');
   await one.exportServices({ peers: ['consumer'] });
-  const standing = async () => {
+  const statesShown = async () => {
     const { status } = await one.client.get<PeerExport>(peerExportType, { namespace: 'shop', name: 'all' });
     return `${(await one.peer('consumer')).status?.owner?.state} ${status?.peers?.[0]?.state}`;
   };
-  await eventually(standing).toBe('Synced Acknowledged');
+  await eventually(statesShown).toBe('Synced Acknowledged');
   ports[0] = two.peering.port;
   between.breakAll();
   await eventually(() => two.peering.owner.report('consumer')?.state).toBe('waiting');
   await one.addService('b');
   await eventually(async () => (await one.peer('consumer')).status?.owner?.services).toBe(2);
-  await eventually(standing).toBe('Synced Acknowledged');
+  await eventually(statesShown).toBe('Synced Acknowledged');
   // Longer than either replica waits before it writes what it found.
   await new Promise((resolve) => setTimeout(resolve, 2500));
-  expect(await standing()).toBe('Synced Acknowledged');
+  expect(await statesShown()).toBe('Synced Acknowledged');
 }, 30_000);
 
 test('replicas: two consumers of one home -> one of them takes, the other takes over', async () => {

@@ -2,7 +2,7 @@
 
 import { formatRange, type IpRange, parseRange } from '../base/net/ip.ts';
 import { clusterSetDefaults } from '../clusterset/kinds/cluster-set.ts';
-import { readGround } from '../clusterset/rules/set-ground.ts';
+import { readAddressPlan } from '../clusterset/rules/address-plan.ts';
 import type { ConfigMap } from '../kube/objects/config-map.ts';
 
 export type ProxyMode = 'nftables' | 'userspace';
@@ -11,7 +11,7 @@ const loopback = parseRange('127.0.0.0/8')!;
 
 /** As the agent copied them from the ClusterSet; the default ones where it has not. */
 export function rangesAtHome(written: ConfigMap | undefined): IpRange[] {
-  const said = readGround(written ?? {})?.ranges.clusterSet ?? [];
+  const said = readAddressPlan(written ?? {})?.ranges.clusterSet ?? [];
   const texts = said.length > 0 ? said : clusterSetDefaults.addressRanges.clusterSet;
   return texts.map(parseRange).filter((range) => range !== undefined);
 }

@@ -4,7 +4,7 @@
 import { carriedTrace } from '../base/telemetry/carried-trace.ts';
 import { beginStep } from '../base/telemetry/steps.ts';
 import type { World } from '../base/world.ts';
-import type { FactBook } from '../catalog/facts/fact-book.ts';
+import type { FactIndex } from '../catalog/facts/fact-index.ts';
 import type { PortChoice } from './port-choice.ts';
 
 const waitingMax = 1_000;
@@ -26,7 +26,7 @@ export class RuleTraces {
   }
 
   /** To be called when everything was read once: those are not new. */
-  follow(facts: FactBook): void {
+  follow(facts: FactIndex): void {
     if (this.#world.tracing === undefined) return;
     facts.onTouch((ownerKey, incoming) => {
       const traceparent = incoming === undefined ? undefined : carriedTrace(incoming);

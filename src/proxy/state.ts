@@ -3,7 +3,7 @@
 
 import { formatAddress } from '../base/net/ip.ts';
 import { ServedAddresses } from '../catalog/claims/served-addresses.ts';
-import { FactBook } from '../catalog/facts/fact-book.ts';
+import { FactIndex } from '../catalog/facts/fact-index.ts';
 import { type NamedSlice, virtualAddressesIn } from '../catalog/facts/facts.ts';
 import type { Target } from '../catalog/facts/targets.ts';
 import type { Answering } from '../clusterset/rules/choice/answering.ts';
@@ -18,7 +18,7 @@ const noClock = { monotonicMs: () => 0 };
 const samplesMax = 8;
 
 export class ProxyState {
-  readonly facts: FactBook;
+  readonly facts: FactIndex;
   /** Whose address is whose. */
   readonly addresses = new ServedAddresses((key) => this.#mark(key));
   readonly #dirty = new Set<string>();
@@ -36,7 +36,7 @@ export class ProxyState {
   #onDirty: () => void = () => {};
 
   /** The facts hold what traffic needs. */
-  constructor(view: View, facts = new FactBook({ clock: noClock, holdsTraffic: true })) {
+  constructor(view: View, facts = new FactIndex({ clock: noClock, holdsTraffic: true })) {
     this.#view = view;
     this.facts = facts;
     for (const key of facts.keys('imports')) this.#touch(key);

@@ -7,7 +7,7 @@ export interface Withheld {
   readonly reason: string;
 }
 
-export class WithheldBook {
+export class WithheldList {
   readonly #byOwner = new Map<string, readonly Withheld[]>();
   readonly #listeners = new Set<() => void>();
 

@@ -2,7 +2,7 @@
 
 import { type ApiProcess, type Connection, connect, startApi } from '../support/api-process.ts';
 
-export interface Ground {
+export interface Scene {
   /** Removed afterwards. */
   readonly folder: string;
   onClose(close: () => unknown): void;
@@ -16,7 +16,7 @@ interface Outcome {
 
 export interface Attack {
   readonly attempt: string;
-  run(ground: Ground): Promise<Outcome>;
+  run(scene: Scene): Promise<Outcome>;
 }
 
 export interface Victim {
@@ -25,14 +25,14 @@ export interface Victim {
 }
 
 export async function startVictim(
-  ground: Ground,
+  scene: Scene,
   options: { readonly args?: readonly string[]; readonly under?: readonly string[]; readonly name?: string } = {},
 ): Promise<Victim> {
   const { args = [], under, name = 'home' } = options;
-  const api = await startApi({ data: `${ground.folder}/${name}`, args: ['--log-level', 'error', ...args], under });
-  ground.onClose(() => api.stop('SIGKILL'));
+  const api = await startApi({ data: `${scene.folder}/${name}`, args: ['--log-level', 'error', ...args], under });
+  scene.onClose(() => api.stop('SIGKILL'));
   const admin = await connect(api.kubeconfig);
-  ground.onClose(() => admin.close());
+  scene.onClose(() => admin.close());
   return { api, admin };
 }
 

@@ -8,10 +8,10 @@ const ranges = ['--pod-cidr', '10.1.0.0/16', '--service-cidr', '10.97.0.0/16'];
 export const clustersetAttacks: readonly Attack[] = [
   {
     attempt: 'a join token that was used, tried again by another cluster',
-    run: async (ground) => {
-      const broker = await startVictim(ground, { name: 'broker', args: ['--clusterset', 'prod'] });
-      const east = await startVictim(ground, { name: 'east' });
-      const thief = await startVictim(ground, { name: 'thief' });
+    run: async (scene) => {
+      const broker = await startVictim(scene, { name: 'broker', args: ['--clusterset', 'prod'] });
+      const east = await startVictim(scene, { name: 'east' });
+      const thief = await startVictim(scene, { name: 'thief' });
       const { out } = await runPortolan([
         ...['broker', 'token', 'east', '--clusterset', 'prod', '--kubeconfig', broker.api.kubeconfig],
       ]);

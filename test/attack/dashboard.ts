@@ -3,11 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { runPortolan, startPortolan } from '../support/portolan.ts';
-import { type Attack, type Ground, startVictim } from './attack.ts';
+import { type Attack, type Scene, startVictim } from './attack.ts';
 
-async function startDashboard(ground: Ground, kubeconfig: string): Promise<string> {
+async function startDashboard(scene: Scene, kubeconfig: string): Promise<string> {
   const dashboard = startPortolan(['dashboard', '--kubeconfig', kubeconfig, '--listen', '127.0.0.1:0']);
-  ground.onClose(() => dashboard.stop());
+  scene.onClose(() => dashboard.stop());
   for (let round = 0; round < 400; round++) {
     const url = /^ready (\S+)$/m.exec(dashboard.out())?.[1];
     if (url !== undefined) return url;
@@ -19,16 +19,16 @@ async function startDashboard(ground: Ground, kubeconfig: string): Promise<strin
 export const dashboardAttacks: readonly Attack[] = [
   {
     attempt: '600 idle connections to the dashboard',
-    run: async (ground) => {
-      const { api } = await startVictim(ground);
-      const url = await startDashboard(ground, api.kubeconfig);
+    run: async (scene) => {
+      const { api } = await startVictim(scene);
+      const url = await startDashboard(scene, api.kubeconfig);
       const sockets: Socket[] = [];
       for (let count = 0; count < 600; count++) {
         const socket = connectTcp(Number(new URL(url).port), '127.0.0.1');
         socket.on('error', () => {});
         sockets.push(socket);
       }
-      ground.onClose(() => sockets.map((socket) => socket.destroy()));
+      scene.onClose(() => sockets.map((socket) => socket.destroy()));
       await new Promise((resolve) => setTimeout(resolve, 500));
       const startMs = performance.now();
       const status = await fetch(url).then(
@@ -41,10 +41,10 @@ export const dashboardAttacks: readonly Attack[] = [
   },
   {
     attempt: '300 invented tokens at the dashboard',
-    run: async (ground) => {
-      const audit = `${ground.folder}/audit.log`;
-      const { api } = await startVictim(ground, { args: ['--audit', audit] });
-      const url = await startDashboard(ground, api.kubeconfig);
+    run: async (scene) => {
+      const audit = `${scene.folder}/audit.log`;
+      const { api } = await startVictim(scene, { args: ['--audit', audit] });
+      const url = await startDashboard(scene, api.kubeconfig);
       const { out } = await runPortolan(['dashboard', 'token', '--kubeconfig', api.kubeconfig, '--hours', '1']);
       const ask = async (token: string) => {
         const answer = await fetch(`${url}/api/stream`, { headers: { authorization: `Bearer ${token}` } });

@@ -14,12 +14,12 @@ const maps = '/api/v1/namespaces/default/configmaps';
 export const homeAttacks: readonly Attack[] = [
   {
     attempt: '12,000 anonymous requests with long paths, to erase the audit log',
-    run: async (ground) => {
-      const audit = `${ground.folder}/audit.log`;
-      const { api, admin } = await startVictim(ground, { args: ['--audit', audit] });
+    run: async (scene) => {
+      const audit = `${scene.folder}/audit.log`;
+      const { api, admin } = await startVictim(scene, { args: ['--audit', audit] });
       await admin.request('POST', maps, { metadata: { name: 'evidence' } });
       const session = http2.connect(`https://127.0.0.1:${api.port}`, { rejectUnauthorized: false });
-      ground.onClose(() => session.destroy());
+      scene.onClose(() => session.destroy());
       const statuses = new Map<number, number>();
       for (let round = 0; round < 120; round++)
         await Promise.all(
@@ -40,8 +40,8 @@ export const homeAttacks: readonly Attack[] = [
   },
   {
     attempt: '60 connections that send headers of 50 KB without end, for 5 s',
-    run: async (ground) => {
-      const { api, admin } = await startVictim(ground);
+    run: async (scene) => {
+      const { api, admin } = await startVictim(scene);
       const cpuBefore = cpuSeconds(api.pid);
       const longest = watchLatency(() => admin.request('GET', '/livez'));
       const workerData: FloodOptions = { port: api.port, forMs: 5000 };
@@ -57,14 +57,14 @@ export const homeAttacks: readonly Attack[] = [
   },
   {
     attempt: 'a key of mode 0644 and a data folder of 0755',
-    run: async (ground) => {
-      const { api } = await startVictim(ground);
+    run: async (scene) => {
+      const { api } = await startVictim(scene);
       await api.stop();
-      const data = `${ground.folder}/home`;
+      const data = `${scene.folder}/home`;
       const paths = [data, `${data}/pki`, `${data}/admin.kubeconfig`];
       for (const path of paths) chmodSync(path, 0o755);
       const again = await startApi({ data });
-      ground.onClose(() => again.stop('SIGKILL'));
+      scene.onClose(() => again.stop('SIGKILL'));
       const modes = paths.map((path) => (statSync(path).mode & 0o077).toString(8));
       const isSaid = again.errors().includes('closed to them now');
       return { isHeld: isSaid && modes.every((mode) => mode === '0'), outcome: `closed to others, warned: ${isSaid}` };
@@ -72,8 +72,8 @@ export const homeAttacks: readonly Attack[] = [
   },
   {
     attempt: 'a DELETE and a GET of the same object, pipelined over HTTP/1.1 behind each other',
-    run: async (ground) => {
-      const { api, admin } = await startVictim(ground);
+    run: async (scene) => {
+      const { api, admin } = await startVictim(scene);
       const token = await tokenOf(admin);
       let stale = 0;
       for (let round = 0; round < 20; round++) {

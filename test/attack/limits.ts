@@ -8,16 +8,16 @@ const maps = '/api/v1/namespaces/default/configmaps';
 export const limitAttacks: readonly Attack[] = [
   {
     attempt: '500 idle connections to a home with 128 file descriptors',
-    run: async (ground) => {
+    run: async (scene) => {
       const under = ['bash', '-c', 'ulimit -n 128; exec "$0" "$@"'];
-      const { api, admin } = await startVictim(ground, { under });
+      const { api, admin } = await startVictim(scene, { under });
       const sockets: Socket[] = [];
       for (let count = 0; count < 500; count++) {
         const socket = connectTcp(api.port, '127.0.0.1');
         socket.on('error', () => {});
         sockets.push(socket);
       }
-      ground.onClose(() => sockets.map((socket) => socket.destroy()));
+      scene.onClose(() => sockets.map((socket) => socket.destroy()));
       await new Promise((resolve) => setTimeout(resolve, 1000));
       const during = (await admin.request('POST', maps, { metadata: { name: 'during' } })).status;
       for (const socket of sockets) socket.destroy();
@@ -32,9 +32,9 @@ export const limitAttacks: readonly Attack[] = [
   },
   {
     attempt: 'objects of 0.9 MB without end, in a namespace with a quota of 50, to a home with a heap of 256 MB',
-    run: async (ground) => {
+    run: async (scene) => {
       const under = ['env', 'NODE_OPTIONS=--max-old-space-size=256'];
-      const { api, admin } = await startVictim(ground, { under });
+      const { api, admin } = await startVictim(scene, { under });
       const quota = { metadata: { name: 'bounded' }, spec: { hard: { 'count/configmaps': '50' } } };
       await admin.request('POST', '/api/v1/namespaces/default/resourcequotas', quota);
       const statuses = new Map<number, number>();

@@ -10,13 +10,13 @@ const guesses = 300;
 export const peeringAttacks: readonly Attack[] = [
   {
     attempt: `${guesses} guessed introductions at a peering port`,
-    run: async (ground) => {
-      const { api, admin } = await startVictim(ground);
+    run: async (scene) => {
+      const { api, admin } = await startVictim(scene);
       const peering = startPortolan([
         ...['peering', '--kubeconfig', api.kubeconfig, '--trust-domain', 'acme.example'],
         ...['--listen', '127.0.0.1:0', '--log-level', 'error'],
       ]);
-      ground.onClose(() => peering.stop());
+      scene.onClose(() => peering.stop());
       let target: string | undefined;
       for (let round = 0; round < 400 && target === undefined; round++) {
         target = /^ready (\S+)$/m.exec(peering.out())?.[1];
@@ -25,7 +25,7 @@ export const peeringAttacks: readonly Attack[] = [
       if (target === undefined) throw new Error(`peering did not start: ${peering.out()}`);
       const session = http2.connect(`https://${target}`, { rejectUnauthorized: false });
       session.on('error', () => {});
-      ground.onClose(() => session.destroy());
+      scene.onClose(() => session.destroy());
       const counts = new Map<number, number>();
       for (let count = 0; count < guesses; count++) {
         const secret = Buffer.from(`guess-${count}`.padEnd(32, 'x')).toString('base64url');

@@ -25,7 +25,7 @@ export const situations: [string, (world: FlowWorld) => Promise<void>][] = [
   ['xds where roots of another are -> written anew', otherRoots],
   ['an authority of a federation -> reports, and its zone is known to all resolvers', startAuthority],
   ['parts are asked from another machine -> they check the ticket', askWithTickets],
-  ['more members than judges -> the judges report', judges],
+  ['more members than observers -> the observers report', observers],
   ['the dashboard -> shows all homes to its viewer', dashboard],
   ['all connections break -> everything follows again', cuts],
   ['an import, its slices, claims and properties are changed by hand -> put right', repairs],
@@ -333,8 +333,8 @@ async function askWithTickets({ broker, east, parts }: FlowWorld): Promise<void>
   }
 }
 
-/** In a set of three everybody judges, and nobody reports. */
-async function judges({ broker, more, parts }: FlowWorld): Promise<void> {
+/** In a set of three everybody observes, and nobody reports. */
+async function observers({ broker, more, parts }: FlowWorld): Promise<void> {
   for (const name of ['north', 'south']) {
     const home = await startFlowHome('embedded', name);
     more.push(home);
@@ -343,7 +343,7 @@ async function judges({ broker, more, parts }: FlowWorld): Promise<void> {
     await home.type(`join ${token.trim().split(/\s+/).at(-1)}`);
     parts.start(home, 'agent', ['agent']);
   }
-  await until('judges report', () => has(broker, 'get livenessreports -A'));
+  await until('observers report', () => has(broker, 'get livenessreports -A'));
 }
 
 /** Its own account is asked for nothing; it reads with the token of who has signed in. The page stays open. */

@@ -40,7 +40,7 @@ export const mends: readonly Mend[] = [
   {
     test: 'sim/scenarios/export.test.ts',
     title: 'export: annotated with export-to -> only the named clusters and the exporter itself import it',
-    file: 'src/clusterset/copies/standings.ts',
+    file: 'src/clusterset/copies/counted-records.ts',
     was: 'return reader === undefined || isExportedTo(record, { exporter, reader });',
     became: 'return true;',
   },
@@ -48,7 +48,7 @@ export const mends: readonly Mend[] = [
     test: 'sim/scenarios/sealed-leaks.test.ts',
     title:
       'sealed for west -> requests, answers, watches, disk and snapshot of the broker hold no name, port, address or label',
-    file: 'src/clusterset/controllers/scribe.ts',
+    file: 'src/clusterset/controllers/merged-view.ts',
     was: 'return records.filter(({ record }) => sealed?.originOf(record) === undefined);',
     became: 'return records;',
   },
@@ -170,7 +170,7 @@ export const mends: readonly Mend[] = [
   {
     test: 'sim/scenarios/lying-member.test.ts',
     title: 'merged view: invented entries, of services and of none, with our label or without -> removed at once',
-    file: 'src/clusterset/controllers/scribe.ts',
+    file: 'src/clusterset/controllers/merged-view.ts',
     was: 'else if (present !== undefined) await remove(present);',
     became: 'else if (present === undefined) await remove(present!);',
   },
@@ -500,7 +500,7 @@ export const mends: readonly Mend[] = [
     test: 'src/main/peering/part.test.ts',
     title:
       'peering role: a peer names the address that our API has inside the cluster as its ingress -> refused, without a flag',
-    file: 'src/main/ground/own-ground.ts',
+    file: 'src/main/identity/reserved.ts',
     was: "apiAddresses = (next?.spec?.clusterIPs ?? []).filter((ip) => ip !== 'None');",
     became: "apiAddresses = (next?.spec?.clusterIPs ?? []).filter((ip) => ip === 'None');",
   },
@@ -823,16 +823,16 @@ export const mends: readonly Mend[] = [
   },
   {
     test: 'sim/scenarios/growth.test.ts',
-    title: 'growth: a judge lies that nobody is silent -> the others report, and the dead are withdrawn',
-    file: 'src/clusterset/rules/leases/judging.ts',
+    title: 'growth: an observer lies that nobody is silent -> the others report, and the dead are withdrawn',
+    file: 'src/clusterset/rules/leases/observing.ts',
     was: 'reported: (reports) => new Set(reports.flat()),',
     became: 'reported: (reports) => new Set(reports[0] ?? []),',
   },
   {
     test: 'sim/scenarios/growth.test.ts',
     title:
-      'growth: a judge lies that all are silent -> each looks for itself, nobody is withdrawn, and it is not listened to',
-    file: 'src/clusterset/rules/leases/judging.ts',
+      'growth: an observer lies that all are silent -> each looks for itself, nobody is withdrawn, and it is not listened to',
+    file: 'src/clusterset/rules/leases/observing.ts',
     was: 'silence: ({ provenMs }) => provenMs,',
     became: 'silence: ({ leaseMs }) => leaseMs,',
   },
@@ -1082,7 +1082,7 @@ export const mends: readonly Mend[] = [
   {
     test: 'test/http1.test.ts',
     title: 'reads of every kind and size -> the same over HTTP/2, kept HTTP/1.1 and pipelined HTTP/1.1',
-    file: 'src/home/edge/carriers.ts',
+    file: 'src/home/edge/transports.ts',
     was: '    batchThisTurn: () => {},',
     became:
       '    batchThisTurn: () => {\n      if (response.writableCorked > 0) return;\n      response.cork();\n      process.nextTick(() => response.uncork());\n    },',
@@ -1091,8 +1091,8 @@ export const mends: readonly Mend[] = [
     test: 'test/http1.test.ts',
     title: 'writes on one pipelined HTTP/1.1 connection -> each answers with what a GET over HTTP/2 then shows',
     file: 'src/home/edge/server.ts',
-    was: 'connection.inTurn(() => this.#begin(http1Carrier(request, response), connection));',
-    became: 'this.#begin(http1Carrier(request, response), connection);',
+    was: 'connection.inTurn(() => this.#begin(http1Transport(request, response), connection));',
+    became: 'this.#begin(http1Transport(request, response), connection);',
   },
   {
     test: 'test/peering-attack.test.ts',

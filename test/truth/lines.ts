@@ -72,8 +72,8 @@ export class DashboardRows {
         }),
       ),
       ...of('homes').flatMap(({ name, state }) => (state === 'live' ? [] : [`home ${name} is ${state}`])),
-      ...of('clusters').flatMap(({ id, standing }) => (standing === 'ok' ? [] : [`cluster ${id} is ${standing}`])),
-      ...of('services').flatMap(({ key, standing }) => (standing === 'ok' ? [] : [`service ${key} is ${standing}`])),
+      ...of('clusters').flatMap(({ id, health }) => (health === 'ok' ? [] : [`cluster ${id} is ${health}`])),
+      ...of('services').flatMap(({ key, health }) => (health === 'ok' ? [] : [`service ${key} is ${health}`])),
     ]);
   }
 }

@@ -10,7 +10,7 @@ import { Http2Session, type PingTimes } from './http2-session.ts';
 import { type PlacedConnection, Places } from './places.ts';
 import { UnprocessedError } from './unprocessed-error.ts';
 
-type Carrier = Pick<HttpTransport, 'send'>;
+type Sender = Pick<HttpTransport, 'send'>;
 
 interface PlacedSession {
   readonly place: HttpAccess;
@@ -56,12 +56,12 @@ export class HttpClient implements HttpTransport {
   }
 
   /** A connection with room for one more request, if one is open. */
-  #ready(): { readonly place: HttpAccess; readonly carrier: Carrier } | undefined {
+  #ready(): { readonly place: HttpAccess; readonly sender: Sender } | undefined {
     if (this.#isClosed) throw new Error(`${this.#access.server}: this client was closed`);
-    if (this.#http1 !== undefined) return { place: this.#http1.place, carrier: this.#http1.sender };
+    if (this.#http1 !== undefined) return { place: this.#http1.place, sender: this.#http1.sender };
     this.#sessions = this.#sessions.filter(({ session }) => !session.isGone());
     const found = this.#sessions.find(({ session }) => session.hasRoom());
-    return found && { place: found.place, carrier: found.session };
+    return found && { place: found.place, sender: found.session };
   }
 
   /** Those that ask while a connection is being opened share it. */
@@ -113,8 +113,8 @@ export class HttpClient implements HttpTransport {
       // Nothing is awaited between choosing a connection and using it: its room cannot be given away twice.
       const found = this.#ready();
       if (found !== undefined) {
-        const { place, carrier } = found;
-        const response = await carrier.send({ ...request, path: prefixOf(place) + request.path, headers });
+        const { place, sender } = found;
+        const response = await sender.send({ ...request, path: prefixOf(place) + request.path, headers });
         if (response.status === 503 && this.#places.areSeveral) void this.#leaveUnlessReady(place, headers);
         return this.#noticeRefusal(response);
       }

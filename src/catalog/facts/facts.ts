@@ -77,7 +77,7 @@ export interface OwnerFacts extends Seen {
   readonly routing: string;
   /** Names of its slices, in the same namespace, each once. */
   readonly slices: readonly string[];
-  /** Only of imports, and only where the book holds them. */
+  /** Only of imports, and only where the index holds them. */
   readonly traffic?: TrafficFacts;
 }
 

@@ -61,7 +61,7 @@ type Audience = (typeof audience)[keyof typeof audience];
 /** Beside the number of a name's zone, which is below all of them. */
 export const zoneMark = {
   /** The name lies in no zone of ours and is one of its own. */
-  island: 0x40,
+  singleName: 0x40,
   /** The source of the name is away: it is answered and marked as old. */
   old: 0x80,
 } as const;

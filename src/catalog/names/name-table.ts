@@ -155,7 +155,7 @@ export class NameTable {
   remove(name: string): void {
     const key = this.#encoder.encode(name);
     const present = this.#setOwn(name, false) ? this.#names.get(key) : undefined;
-    if (present) this.#putEntry(name, present[0]! & ~(zoneMark.island | zoneMark.old), []);
+    if (present) this.#putEntry(name, present[0]! & ~(zoneMark.singleName | zoneMark.old), []);
     else this.#names.delete(key);
   }
 

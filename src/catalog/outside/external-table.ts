@@ -1,4 +1,4 @@
-// The names of external services: each is an island, a single name whose neighbours are not ours, and answers with its
+// The names of external services: each is a single name whose neighbours are not ours, and answers with its
 // virtual IPs. They lie beside the names of peers; a name that an external service holds is no peer's.
 
 import { recordType } from '../../base/dns/codes.ts';
@@ -140,6 +140,6 @@ export class ExternalTable {
     addAddresses(names, name, addresses, order.fixed);
     const records = [plainRecord(encodeName(peers.nameserver))];
     names.add(name, { type: recordType.NS, order: order.fixed, records });
-    return table.putIfOther(name, peers.zone.id | zoneMark.island, names.sets.get(name) ?? []);
+    return table.putIfOther(name, peers.zone.id | zoneMark.singleName, names.sets.get(name) ?? []);
   }
 }

@@ -1,5 +1,5 @@
 // The names of what peers share with this cluster: those under `peers.local`, which is a zone of ours, and FQDNs of
-// other people's domains, each of which is an island: that one name is ours, its neighbours are not. PeerServices
+// other people's domains, single names: that one is ours, its neighbours are not. PeerServices
 // come in one by one; a change writes the names it touches and no others.
 
 import { ByteReader, ByteWriter } from '../../base/dns/bytes.ts';
@@ -181,10 +181,10 @@ export class PeerTable {
   #namesAt(name: string): PeerNames | undefined {
     const holder = this.#claimants(name)[0]?.facts;
     if (holder === undefined || this.#whyNot(name) !== '') return undefined;
-    const isIsland = !this.#isOurs(name);
-    const { sets } = namesOfPeer(name, holder, isIsland ? { nameserver: this.nameserver } : {});
+    const isSingleName = !this.#isOurs(name);
+    const { sets } = namesOfPeer(name, holder, isSingleName ? { nameserver: this.nameserver } : {});
     const isOld = holder.state !== 'Active';
-    return { sets, mark: this.zone.id | (isIsland ? zoneMark.island : 0) | (isOld ? zoneMark.old : 0) };
+    return { sets, mark: this.zone.id | (isSingleName ? zoneMark.singleName : 0) | (isOld ? zoneMark.old : 0) };
   }
 
   #whyNot(name: string): string {

@@ -109,8 +109,8 @@ function explanationText(explanation: ServiceExplanation): string[] {
 }
 
 function clusterTable({ clusters, standings }: ServiceExplanation): string[] {
-  const rows = standings.map((standing) => {
-    const { cluster, memory, homeAwaySince, isCounted, problem, readyEndpoints, exportTo, isDraining } = standing;
+  const rows = standings.map((member) => {
+    const { cluster, memory, homeAwaySince, isCounted, problem, readyEndpoints, exportTo, isDraining } = member;
     const merged = clusters.find((one) => one.cluster === cluster);
     return [
       cluster,

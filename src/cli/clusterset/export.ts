@@ -3,8 +3,8 @@
 import type { Command } from 'commander';
 import { errorText } from '../../base/log.ts';
 import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
-import type { ClusterFacts } from '../../clusterset/explain/foresee.ts';
-import { conditionIn, foreseeChange, type ServiceForesight } from '../../clusterset/explain/foresight.ts';
+import type { ClusterFacts } from '../../clusterset/explain/predict.ts';
+import { conditionIn, previewChange, type ServicePreview } from '../../clusterset/explain/preview-change.ts';
 import { homeFacts, readSetState } from '../../clusterset/explain/set-state.ts';
 import { clusterType } from '../../clusterset/kinds/cluster.ts';
 import {
@@ -200,7 +200,7 @@ async function* warnings(
     const complete = { home, nowMs: deps.world.clock.wallMs(), isNewNamespace: false };
     const next = await completeExport(wanted, complete);
     const add = (facts: ClusterFacts) => ({ ...facts, exports: new Map(facts.exports).set(key, next) });
-    const { foresight, unknown } = await foreseeHere(deps, {
+    const { preview, unknown } = await previewHere(deps, {
       home,
       key,
       change: add,
@@ -211,11 +211,11 @@ async function* warnings(
         `export ${key}: the clusterset has no cluster ${unknown.join(', ')}; portolan status lists its clusters`,
       );
     if (isSealed(next)) return yield 'note: what a sealed export changes for those it is for is not previewed';
-    yield* changeWarnings(foresight);
-    const ready = conditionIn(foresight.conditions, 'Ready');
+    yield* changeWarnings(preview);
+    const ready = conditionIn(preview.conditions, 'Ready');
     if (ready?.status === 'True') return;
-    const why = conditionIn(foresight.conditions, 'Valid')?.status === 'True' ? 'Ready' : 'Valid';
-    yield `warning: ${conditionIn(foresight.conditions, why)?.message}`;
+    const why = conditionIn(preview.conditions, 'Valid')?.status === 'True' ? 'Ready' : 'Valid';
+    yield `warning: ${conditionIn(preview.conditions, why)?.message}`;
   } catch (error) {
     if (error instanceof CommandError) throw error;
     // Exporting does not require the right to read the broker.
@@ -223,7 +223,7 @@ async function* warnings(
   }
 }
 
-export function* changeWarnings({ flip, conflicts, service }: ServiceForesight): Generator<string> {
+export function* changeWarnings({ flip, conflicts, service }: ServicePreview): Generator<string> {
   if (flip !== undefined)
     yield `warning: the type of ${service} would flip from ${flip.from} to ${flip.to} in every cluster`;
   for (const { reason, field, winner, value } of conflicts) {
@@ -239,11 +239,11 @@ export interface HereRequest {
   readonly ids: readonly string[];
 }
 
-/** Foresees a change of one service in this cluster. */
-export async function foreseeHere(
+/** Previews a change of one service in this cluster. */
+export async function previewHere(
   deps: CliDeps,
   { home, key, change, ids }: HereRequest,
-): Promise<{ foresight: ServiceForesight; unknown: string[] }> {
+): Promise<{ preview: ServicePreview; unknown: string[] }> {
   const membership = await requireMembership(home);
   const run = async (broker: Client) => {
     const state = await readSetState({ home, broker, membership, clock: deps.world.clock, keys: [key] });
@@ -256,7 +256,7 @@ export async function foreseeHere(
     const { items } = await broker.list(clusterType, { namespace: membership.clusterset });
     const known = new Set(items.map(({ metadata }) => metadata.name));
     const unknown = ids.filter((id) => !known.has(id));
-    return { foresight: foreseeChange({ state, present, next: change(present) }, key), unknown };
+    return { preview: previewChange({ state, present, next: change(present) }, key), unknown };
   };
   return consultBroker({ world: deps.world, membership, run });
 }

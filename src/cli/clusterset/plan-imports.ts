@@ -1,7 +1,7 @@
 // Reads what previews of ServiceImportPolicies need: the services that the clusterset exports to this cluster, with their imports here.
 
-import { foresee } from '../../clusterset/explain/foresee.ts';
-import { foreseeImports, type ImportFacts, type ImportForesight } from '../../clusterset/explain/foresee-imports.ts';
+import { predict } from '../../clusterset/explain/predict.ts';
+import { type ImportFacts, type ImportPreview, previewImports } from '../../clusterset/explain/preview-imports.ts';
 import {
   brokerFacts,
   byKey,
@@ -26,7 +26,7 @@ import { completePolicy, type PlanRequest } from './plan-file.ts';
 export async function planImports(
   { world }: Pick<ClusterSetDeps, 'world'>,
   { home, broker, membership, objects }: PlanRequest,
-): Promise<readonly ImportForesight[]> {
+): Promise<readonly ImportPreview[]> {
   if (objects.importPolicies.size === 0) return [];
   const present = byKey(await listImportPolicies(home));
   const next = new Map(present);
@@ -36,7 +36,7 @@ export async function planImports(
   const { clusterId: id } = membership;
   const keys = [...new Set(state.members.flatMap(({ shards }) => [...shards.keys()]))].sort();
   const own = await homeFacts(home, { state, id, keys, nowMs: world.clock.wallMs() });
-  const foreseen = foresee([...brokerFacts(state, id), own], state.policy);
+  const prediction = predict([...brokerFacts(state, id), own], state.policy);
   const clusters = new Map(state.members.map((member) => [member.id, member.cluster]));
   const namespaces = byKey(await listAll<Namespace>(home, namespaceType));
   const services = byKey(await listAll<Service>(home, serviceType));
@@ -46,7 +46,7 @@ export async function planImports(
   const networkOf = (cluster: string) => clusters.get(cluster)?.spec.network ?? '';
   const facts = keys.flatMap((service): ImportFacts[] => {
     const namespace = namespaces.get(parseServiceKey(service).namespace);
-    const counted = foreseen.counted(service, id);
+    const counted = prediction.counted(service, id);
     if (namespace === undefined || counted.length === 0) return [];
     const there = imports.get(service);
     const ownService = services.get(service);
@@ -73,7 +73,7 @@ export async function planImports(
     ];
   });
   const setChoice = state.set.spec?.choice ?? {};
-  return foreseeImports(facts, {
+  return previewImports(facts, {
     before: [...present.values()],
     after: [...next.values()],
     setChoice,
@@ -81,7 +81,7 @@ export async function planImports(
   });
 }
 
-export function formatImports(imports: readonly ImportForesight[]): string[] {
+export function formatImports(imports: readonly ImportPreview[]): string[] {
   return imports.flatMap(({ service, policy, changes }) => [
     `import of ${service}${policy === undefined ? '' : `, by policy ${policy}`}`,
     ...changes.map((change) => `  ${change}`),

@@ -4,10 +4,10 @@
 import type { Command } from 'commander';
 import { inParallel } from '../../base/in-parallel.ts';
 import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
-import type { ClusterFacts } from '../../clusterset/explain/foresee.ts';
-import type { ImportForesight } from '../../clusterset/explain/foresee-imports.ts';
-import { conditionIn, foreseeChanges, type ServiceForesight } from '../../clusterset/explain/foresight.ts';
 import { olderMembers } from '../../clusterset/explain/older-members.ts';
+import type { ClusterFacts } from '../../clusterset/explain/predict.ts';
+import { conditionIn, previewChanges, type ServicePreview } from '../../clusterset/explain/preview-change.ts';
+import type { ImportPreview } from '../../clusterset/explain/preview-imports.ts';
 import { byKey, fewKeysMax, homeFacts, listAll, readSetState } from '../../clusterset/explain/set-state.ts';
 import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { exportedReasons } from '../../clusterset/rules/export-conditions.ts';
@@ -66,9 +66,9 @@ the import, or if a ServiceImportPolicy asks for something that would not be don
 export interface ExportPlan {
   readonly cluster: string;
   readonly clusterset: string;
-  readonly exports: readonly ServiceForesight[];
+  readonly exports: readonly ServicePreview[];
   /** Imports of this cluster that the ServiceImportPolicies of the file would change. */
-  readonly imports: readonly ImportForesight[];
+  readonly imports: readonly ImportPreview[];
   /** Keys of the file's Services that are not exported and would not be. */
   readonly unexported: readonly string[];
   readonly ignored: readonly string[];
@@ -86,7 +86,7 @@ export async function planExports(deps: Pick<ClusterSetDeps, 'world'>, request: 
   const state = await readSetState({ home, broker, membership, clock: deps.world.clock, keys });
   const present = await homeFacts(home, { state, id: membership.clusterId, keys, nowMs: deps.world.clock.wallMs() });
   const next = await applied(deps, { ...request, policies }, present);
-  const exports = foreseeChanges({ state, present, next }, keys);
+  const exports = previewChanges({ state, present, next }, keys);
   const imports = await planImports(deps, request);
   return {
     cluster: membership.clusterId,
@@ -152,7 +152,7 @@ function codesOf({ exports, imports }: Pick<ExportPlan, 'exports' | 'imports'>):
   ];
 }
 
-function exitCodeOf({ conditions, conflicts }: ServiceForesight): number {
+function exitCodeOf({ conditions, conflicts }: ServicePreview): number {
   // No longer exported, because that is what the file asks for.
   if (conditions === undefined) return planExit.fine;
   if (!exportedReasons.has(conditionIn(conditions, 'Ready')?.reason ?? '')) return planExit.notExported;
@@ -166,7 +166,7 @@ function formatPlan(plan: ExportPlan, format: OutputFormat): readonly string[] {
 
 function planText(plan: ExportPlan): string[] {
   const ways = new Map(plan.pairs.map(({ cluster, text }) => [cluster, text]));
-  const lines = plan.exports.flatMap((one) => [...formatForesight(one), ...waysOf(one, ways), '']);
+  const lines = plan.exports.flatMap((one) => [...formatPreview(one), ...waysOf(one, ways), '']);
   lines.push(...formatImports(plan.imports));
   for (const key of plan.unexported) lines.push(`not exported, so no other cluster would notice: Service ${key}`);
   for (const one of plan.ignored) lines.push(`not looked at: ${one}`);
@@ -180,14 +180,14 @@ function planText(plan: ExportPlan): string[] {
 }
 
 /** By which way connections from here would go; nothing where all clusters share one network. */
-function waysOf({ clusters }: ServiceForesight, ways: ReadonlyMap<string, string>): string[] {
+function waysOf({ clusters }: ServicePreview, ways: ReadonlyMap<string, string>): string[] {
   return clusters.flatMap((cluster) => {
     const way = ways.get(cluster);
     return way === undefined ? [] : [`  from here, ${cluster} is reached ${way}`];
   });
 }
 
-function formatForesight(one: ServiceForesight): string[] {
+function formatPreview(one: ServicePreview): string[] {
   const { service, conditions = [], clusters, changes, elsewhere, flip } = one;
   const rows = conditions.map(({ type, status, reason, message }) => [`  ${type}`, status, reason, message]);
   const lines =
@@ -210,7 +210,7 @@ function formatForesight(one: ServiceForesight): string[] {
   return lines;
 }
 
-function formatSpec(spec: NonNullable<ServiceForesight['import']>): string {
+function formatSpec(spec: NonNullable<ServicePreview['import']>): string {
   const ports = (spec.ports ?? []).map(
     ({ name, port, protocol }) => `${name === undefined ? '' : `${name} `}${port}/${protocol}`,
   );

@@ -15,7 +15,7 @@ import { didYouMean, knownServices } from '../suggest.ts';
 import { verbs } from '../verbs.ts';
 import { addWaitOptions, parseTimeout, type WaitFlags, waitUntil } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
-import { changeWarnings, foreseeHere } from './export.ts';
+import { changeWarnings, previewHere } from './export.ts';
 
 export function addUnexportCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
@@ -48,14 +48,14 @@ async function* unexportService(deps: ClusterSetDeps, request: UnexportRequest):
   if (present === undefined) return yield `${key} is not exported${didYouMean(key, await knownServices(home))}`;
   refuseMadeByOthers(present, key);
   try {
-    const change = (facts: Parameters<Parameters<typeof foreseeHere>[1]['change']>[0]) => {
+    const change = (facts: Parameters<Parameters<typeof previewHere>[1]['change']>[0]) => {
       const exports = new Map(facts.exports);
       exports.delete(key);
       return { ...facts, exports };
     };
-    const { foresight } = await foreseeHere(deps, { home, key, change, ids: [] });
-    yield* changeWarnings({ ...foresight, conflicts: [] });
-    for (const line of foresight.changes) yield `note: ${line}`;
+    const { preview } = await previewHere(deps, { home, key, change, ids: [] });
+    yield* changeWarnings({ ...preview, conflicts: [] });
+    for (const line of preview.changes) yield `note: ${line}`;
   } catch (error) {
     yield `note: cannot preview the effect on other clusters: ${errorText(error)}`;
   }

@@ -3,7 +3,7 @@
 
 import type { Clock } from '../../base/world.ts';
 import { clusterStatus } from '../../clusterset/explain/cluster-status.ts';
-import { foresee } from '../../clusterset/explain/foresee.ts';
+import { predict } from '../../clusterset/explain/predict.ts';
 import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
 import { mergedStatus } from '../../clusterset/explain/service-status.ts';
 import { brokerFacts, listAll, readSetState } from '../../clusterset/explain/set-state.ts';
@@ -35,14 +35,17 @@ interface SetRequest extends BrokerRequest {
 
 async function readSet(broker: Client, { clusterset, server, clock }: SetRequest): Promise<Status> {
   const state = await readSetState({ home: broker, broker, membership: { clusterset } as MembershipRecord, clock });
-  const foreseen = foresee(brokerFacts(state), state.policy);
+  const prediction = predict(brokerFacts(state), state.policy);
   return {
     clusterset,
     broker: server,
     cluster: '',
     brokerProblem: undefined,
     clusters: state.members.map((member) => clusterStatus(member, state)),
-    services: foreseen.keys.map((key) => ({ ...mergedStatus(key, foreseen), import: 'seen at the broker' as const })),
+    services: prediction.keys.map((key) => ({
+      ...mergedStatus(key, prediction),
+      import: 'seen at the broker' as const,
+    })),
     refused: state.members.flatMap(refusedRecords),
     stale: [],
     behind: [],

@@ -2,8 +2,8 @@
 // this cluster is behind what lies at the broker.
 
 import { clusterStatus } from '../../clusterset/explain/cluster-status.ts';
-import { foresee } from '../../clusterset/explain/foresee.ts';
 import { olderMembers } from '../../clusterset/explain/older-members.ts';
+import { predict } from '../../clusterset/explain/predict.ts';
 import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
 import { isFromSealed, serviceStatus } from '../../clusterset/explain/service-status.ts';
 import {
@@ -57,16 +57,16 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
   const facts = brokerFacts(state).map((one) =>
     one.id === membership.clusterId ? { ...one, namespaces: names } : one,
   );
-  const foreseen = foresee(facts, state.policy);
+  const prediction = predict(facts, state.policy);
   const unread = new Set(state.members.filter(({ problem }) => problem !== undefined).map(({ id }) => id));
   const isUnread = (object: ServiceImport | undefined) =>
     object !== undefined && clustersOf(object).some((id) => unread.has(id));
   const self = state.members.find(({ id }) => id === membership.clusterId);
   const families = self?.record && (familiesOf(self.record.podRanges) ?? allFamilies);
-  const services = foreseen.keys.map((key) =>
-    serviceStatus({ key, foreseen, imports, policies, names, families, id: membership.clusterId, isUnread }),
+  const services = prediction.keys.map((key) =>
+    serviceStatus({ key, prediction, imports, policies, names, families, id: membership.clusterId, isUnread }),
   );
-  const known = new Set(foreseen.keys);
+  const known = new Set(prediction.keys);
   const leftovers = [...imports]
     .filter(([key, object]) => !known.has(key) && isOurs(object) && !isUnread(object) && !isFromSealed(object))
     .map(([key]) => key);

@@ -8,7 +8,7 @@ import { conditionOf } from '../../kube/objects/conditions.ts';
 import type { Condition } from '../../kube/objects/object.ts';
 import type { HomeCopies } from '../copies/home-copies.ts';
 import type { MemberFollower } from '../members/follower.ts';
-import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
+import type { LeaseVerdict } from '../rules/leases/lease-monitor.ts';
 import { isOurImport } from '../rules/plan-import.ts';
 import type { SetPolicy } from '../rules/set-policy.ts';
 

@@ -16,6 +16,7 @@ import { runClusterSetDns } from '../controllers/clusterset-dns.ts';
 import { HomeContact } from '../controllers/home-contact.ts';
 import { summaryKey } from '../controllers/inventory/profiles.ts';
 import { LeaseController } from '../controllers/lease.ts';
+import { viewKey } from '../controllers/merged-view.ts';
 import { createPlacementProblems } from '../controllers/placement-problems.ts';
 import { shiftedService, shiftsByService } from '../controllers/policies/shifts.ts';
 import { createEnforcementReporter } from '../controllers/reports/enforcement-report.ts';
@@ -23,10 +24,9 @@ import { createGatewayReporter } from '../controllers/reports/gateway-report.ts'
 import { createPropertyReporter } from '../controllers/reports/property-report.ts';
 import { createResolverReporter } from '../controllers/reports/resolver-report.ts';
 import { createVersionReporter } from '../controllers/reports/version-report.ts';
-import { viewKey } from '../controllers/scribe.ts';
 import { AccessCopy } from '../copies/access-copy.ts';
-import { Carriers } from '../copies/carriers.ts';
 import type { AgentContext, Membership } from '../copies/context.ts';
+import { DataPlanes } from '../copies/data-planes.ts';
 import { createHomeCopies } from '../copies/home-copies.ts';
 import { LegacyRecords } from '../copies/legacy-records.ts';
 import { MemberServices } from '../copies/member-services.ts';
@@ -44,18 +44,18 @@ import { type ServiceImportPolicy, serviceImportPolicyType } from '../kinds/serv
 import { type TrafficShift, trafficShiftType } from '../kinds/traffic-shift.ts';
 import { type Member, MemberFollower } from '../members/follower.ts';
 import { SharedCopy } from '../members/shared-copy.ts';
+import { hasAddressIn } from '../rules/address-plan.ts';
 import { refusal } from '../rules/endpoint-address.ts';
 import { restoredAnnotations } from '../rules/leases/broker-restore.ts';
 import { timesFor } from '../rules/leases/heartbeat-rate.ts';
 import { homeAwayOf } from '../rules/leases/home-away.ts';
-import { type JudgingRules, judgingRules } from '../rules/leases/judging.ts';
+import { type JudgingRules, judgingRules } from '../rules/leases/observing.ts';
 import { trustAnnotations } from '../rules/leases/trusted-authorities.ts';
 import { localityOf } from '../rules/locality.ts';
 import { featureAnnotations } from '../rules/networks/known-by.ts';
 import { listenerPortsIn } from '../rules/networks/networks.ts';
 import { familiesOf } from '../rules/networks/own-families.ts';
 import { placementsAnnotation } from '../rules/placement.ts';
-import { hasAddressIn } from '../rules/set-ground.ts';
 import { measureAgent } from './agent-metrics.ts';
 import { AgentSealing } from './agent-sealing.ts';
 import { type ControllerName, ControllerQueues } from './controller-queues.ts';
@@ -101,7 +101,7 @@ export interface Agent {
 const listsWaitMs = 10_000;
 const sweepMs = 60_000;
 const upgradeCheckMs = 5_000;
-const carrierCheckMs = 1_000;
+const dataPlaneCheckMs = 1_000;
 const enforcementCheckMs = 5_000;
 const sealingCheckMs = 5_000;
 const brokerCheckMs = 500;
@@ -113,7 +113,7 @@ const unreadableRecords =
   'records of members are not read yet, imports stay as they are; if the broker refuses it, run portolan broker init there';
 
 /** Their work depends on which shards count. */
-const merging: readonly ControllerName[] = ['import', 'conditions', 'scribe'];
+const merging: readonly ControllerName[] = ['import', 'conditions', 'merged-view'];
 const all: readonly ControllerName[] = [...merging, 'export', 'legacy'];
 
 export function createAgent(options: AgentOptions): Agent {
@@ -215,16 +215,16 @@ export function createAgent(options: AgentOptions): Agent {
       const set = policy.current.clusterSetIps;
       return set === 'none' ? set : (members.get(membership.clusterId)?.cluster.spec.clusterSetIP ?? set);
     },
-    hasProxy: () => carriers.hasProxy,
-    routesServices: () => options.routesServices ?? carriers.routesServices,
+    hasProxy: () => dataPlanes.hasProxy,
+    routesServices: () => options.routesServices ?? dataPlanes.routesServices,
     families: () => families,
     addressRules: () => policy.rules,
     addressRulesOf: (clusterId) => policy.rulesOf(clusterId),
     brokerAwaySinceMs: () => brokerAwaySinceMs,
     networks: () => networks.current,
-    unreachedFrom: () => carriers.unreachedFrom,
-    gatewayChecks: () => carriers.gatewayChecks,
-    silentFor: (service) => carriers.silentFor(service),
+    unreachedFrom: () => dataPlanes.unreachedFrom,
+    gatewayChecks: () => dataPlanes.gatewayChecks,
+    silentFor: (service) => dataPlanes.silentFor(service),
     verdict: (clusterId) => lease.verdict(clusterId),
   };
   const allocator = createAllocator({ home, world, log, claims: copies.claims, holdMs: () => policy.current.holdMs });
@@ -239,7 +239,7 @@ export function createAgent(options: AgentOptions): Agent {
       networks: networks.read(listenerPortsIn(present)),
       access: access.read(present),
       callers: access.readCallers(present),
-      ground: {
+      addressPlan: {
         federationZones: options.federationZones?.current() ?? [],
         authorities: options.federationZones?.authorities() ?? {},
         ranges: policy.current.addressRanges,
@@ -252,7 +252,7 @@ export function createAgent(options: AgentOptions): Agent {
     ...{ world, log, home, systemNamespace, members, policy, clusterId, callers: accessPolicies },
     onChange: () => optionsChanged(),
   });
-  const carriers = new Carriers({
+  const dataPlanes = new DataPlanes({
     home,
     world,
     log,
@@ -283,7 +283,7 @@ export function createAgent(options: AgentOptions): Agent {
   const enforcementReporter = createEnforcementReporter({
     ...{ world, log, home, broker: options.broker, clusters: members.clusters, systemNamespace },
     mode: () => access.mode,
-    leases: () => carriers.reports,
+    leases: () => dataPlanes.reports,
     ...membership,
   });
   const versionReporter = createVersionReporter({
@@ -312,7 +312,7 @@ export function createAgent(options: AgentOptions): Agent {
     trafficShifts,
     federated,
     properties,
-    carriers,
+    dataPlanes,
     ownRanges,
     access,
   ];
@@ -326,7 +326,7 @@ export function createAgent(options: AgentOptions): Agent {
   let wasEverybodyUpgraded = false;
 
   function viewsChanged(): void {
-    queues.add(['scribe'], Array.from(views.values(), viewKey));
+    queues.add(['merged-view'], Array.from(views.values(), viewKey));
   }
 
   function optionsChanged(): void {
@@ -481,12 +481,12 @@ export function createAgent(options: AgentOptions): Agent {
         accessPolicies,
         accessPolicyOptions: {
           mode: () => access.mode,
-          leases: () => carriers.reports,
+          leases: () => dataPlanes.reports,
           closed: () => access.closed,
         },
         trafficShifts,
-        countsOf: (service) => carriers.countsOf(service),
-        leftBy: (service, cluster) => carriers.leftBy(service, cluster),
+        countsOf: (service) => dataPlanes.countsOf(service),
+        leftBy: (service, cluster) => dataPlanes.leftBy(service, cluster),
         federated,
         properties,
         profiles,
@@ -507,7 +507,7 @@ export function createAgent(options: AgentOptions): Agent {
       every(brokerCheckMs, lookAtBroker);
       every(upgradeCheckMs, upgradesChanged);
       every(versionCheckMs, () => versionReporter.look());
-      every(carrierCheckMs, () => carriers.look());
+      every(dataPlaneCheckMs, () => dataPlanes.look());
       every(enforcementCheckMs, () => {
         enforcementReporter.look();
         queues.add(['access-policy'], accessPolicies.keys());

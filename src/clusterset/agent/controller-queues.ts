@@ -7,7 +7,7 @@ export type ControllerName =
   | 'export'
   | 'conditions'
   | 'import'
-  | 'scribe'
+  | 'merged-view'
   | 'identity'
   | 'policy'
   | 'policy-status'

@@ -13,6 +13,7 @@ import { createIdentityController } from '../controllers/identity.ts';
 import { createImportController } from '../controllers/import.ts';
 import { createInventoryController } from '../controllers/inventory/profiles.ts';
 import { createLegacyController } from '../controllers/legacy.ts';
+import { createViewController, viewKey } from '../controllers/merged-view.ts';
 import { createPlacementController } from '../controllers/placement.ts';
 import type { PlacementProblems } from '../controllers/placement-problems.ts';
 import { createPlacementStatusController } from '../controllers/placement-status.ts';
@@ -21,10 +22,9 @@ import { createPolicyController } from '../controllers/policies/exports-by-polic
 import { createRoutes } from '../controllers/policies/routes.ts';
 import { createShifts, shiftedService } from '../controllers/policies/shifts.ts';
 import { createPublishingTurns } from '../controllers/publishing-turns.ts';
-import { createScribeController, viewKey } from '../controllers/scribe.ts';
 import type { SealedExports } from '../controllers/sealing/sealed-exports.ts';
-import type { ProxyCounts } from '../copies/carriers.ts';
 import type { AgentContext } from '../copies/context.ts';
+import type { ProxyCounts } from '../copies/data-planes.ts';
 import {
   addressesOf,
   importKey,
@@ -116,7 +116,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
   const placing = createPlacementController({ context, federated, problems: options.placementProblems });
   const placed = createPlacementStatusController(context, federated);
   const older = createLegacyController(context, options.legacy);
-  const scribe = createScribeController(context, views);
+  const mergedView = createViewController(context, views);
   const identity = createIdentityController(context, options.properties);
 
   const exported = [own(copies.exports), own(copies.services)];
@@ -145,7 +145,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
     ],
     importing.reconcile,
   );
-  run('scribe', [shards, keyed(views, viewKey)], scribe.reconcile);
+  run('merged-view', [shards, keyed(views, viewKey)], mergedView.reconcile);
   run(
     'policy',
     [
@@ -192,7 +192,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
   const lookAgain = (informers: readonly Pick<Informer<unknown>, 'onReturn'>[], name: ControllerName, keys: Keys) => {
     for (const informer of informers) informer.onReturn(() => queues.add([name], keys()));
   };
-  lookAgain([views], 'scribe', () => [...memberServices.all(), ...Array.from(views.values(), viewKey)]);
+  lookAgain([views], 'merged-view', () => [...memberServices.all(), ...Array.from(views.values(), viewKey)]);
   lookAgain([copies.imports, copies.slices, copies.claims], 'import', () => [
     ...memberServices.all(),
     ...copies.imports.keys(),

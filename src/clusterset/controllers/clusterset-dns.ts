@@ -8,10 +8,10 @@ import { apply, replaceWith } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import type { SetAccess } from '../rules/access/set-access.ts';
+import { type AddressPlan, readAddressPlan, withFormerRanges } from '../rules/address-plan.ts';
 import { clusterSetDnsName, type DnsOptions, dnsOptionsManifest } from '../rules/clusterset-dns.ts';
 import type { SetLocality } from '../rules/locality.ts';
 import type { SetNetworks } from '../rules/networks/networks.ts';
-import { readGround, type SetGround, withFormerRanges } from '../rules/set-ground.ts';
 
 export interface ClusterSetDnsOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
@@ -29,7 +29,7 @@ interface Wanted {
   readonly networks: SetNetworks;
   readonly access: SetAccess;
   readonly callers: string | undefined;
-  readonly ground: SetGround;
+  readonly addressPlan: AddressPlan;
 }
 
 export interface ClusterSetDnsController {
@@ -44,9 +44,9 @@ export function runClusterSetDns(options: ClusterSetDnsOptions): ClusterSetDnsCo
   async function write(): Promise<undefined> {
     const ref = { namespace: options.systemNamespace, name: clusterSetDnsName };
     const present = await getOrUndefined<ConfigMap>(home, configMapType, ref);
-    const { dns, ground, ...planes } = options.wanted(present);
-    const former = readGround(present ?? {})?.ranges.clusterSet ?? [];
-    const place = { ...planes, ground: withFormerRanges(ground, former.filter(options.isRangeInUse)) };
+    const { dns, addressPlan, ...planes } = options.wanted(present);
+    const former = readAddressPlan(present ?? {})?.ranges.clusterSet ?? [];
+    const place = { ...planes, addressPlan: withFormerRanges(addressPlan, former.filter(options.isRangeInUse)) };
     const { type, object: wanted } = dnsOptionsManifest(dns, { ...place, namespace: options.systemNamespace });
     await apply({ client: home, type, present, change: replaceWith(wanted) });
     return undefined;

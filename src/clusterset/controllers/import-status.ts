@@ -4,7 +4,7 @@ import { isSameJson } from '../../base/json.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { conditionOf, formatTime, type WantedCondition, withConditions } from '../../kube/objects/conditions.ts';
 import type { AgentContext } from '../copies/context.ts';
-import type { CountedRecord } from '../copies/standings.ts';
+import type { CountedRecord } from '../copies/counted-records.ts';
 import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import type { Merge } from '../rules/merge/merged.ts';

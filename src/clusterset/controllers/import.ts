@@ -14,8 +14,8 @@ import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoi
 import { isTerminating } from '../../kube/objects/namespace.ts';
 import { apiVersionOf, type OwnerReference } from '../../kube/objects/object.ts';
 import type { AgentContext } from '../copies/context.ts';
+import type { CountedRecord } from '../copies/counted-records.ts';
 import { slicesByImport } from '../copies/home-copies.ts';
-import type { CountedRecord } from '../copies/standings.ts';
 import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import { type ServiceImport, sealedFromAnnotation, serviceImportType } from '../kinds/service-import.ts';
 import { derivedServiceAnnotation, derivedServiceName } from '../rules/derived-service.ts';
@@ -218,10 +218,10 @@ export function createImportController(context: AgentContext, allocator: Allocat
     const families = context.families();
     return records
       .filter(({ shard }) => servesSomething(merge, shard))
-      .flatMap(({ cluster, record, standing, published }) => {
+      .flatMap(({ cluster, record, status, published }) => {
         const portNames = merge.portNames.get(cluster) ?? new Map<string, string>();
         const rules = context.addressRulesOf(cluster);
-        const { isTrusted, isDraining } = standing;
+        const { isTrusted, isDraining } = status;
         const isOtherNetwork = context.networks().clusters.has(cluster);
         const translations = cluster === membership.clusterId ? context.ownAddresses().inverse : undefined;
         return published()

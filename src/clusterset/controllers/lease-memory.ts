@@ -9,7 +9,6 @@ import type { Client } from '../../kube/client/client.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { brokerNoteKey, verdictsName } from '../membership/membership.ts';
-import type { LeaseRecord } from '../rules/leases/lease-judge.ts';
 import {
   formatLeaseMemory,
   type LeaseMemory,
@@ -17,6 +16,7 @@ import {
   recallLease,
   rememberLease,
 } from '../rules/leases/lease-memory.ts';
+import type { LeaseRecord } from '../rules/leases/lease-monitor.ts';
 
 export interface VerdictMemoryOptions {
   readonly world: Pick<World, 'clock'>;

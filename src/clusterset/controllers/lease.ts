@@ -14,12 +14,12 @@ import { readHeartbeat, readHeartbeats } from '../members/read-heartbeat.ts';
 import { Contact } from '../rules/leases/contact.ts';
 import type { RenewalTimes } from '../rules/leases/heartbeat-rate.ts';
 import { homeAwayOf, vouchedRevisionOf } from '../rules/leases/home-away.ts';
-import type { JudgingRules } from '../rules/leases/judging.ts';
-import { LeaseJudge, type LeaseVerdict } from '../rules/leases/lease-judge.ts';
+import { LeaseMonitor, type LeaseVerdict } from '../rules/leases/lease-monitor.ts';
+import type { JudgingRules } from '../rules/leases/observing.ts';
 import { OwnRenewals } from '../rules/leases/own-renewals.ts';
 import { PatientTimes, type Renewal, renewalsOf, unchangedMs } from '../rules/leases/renewal.ts';
-import { JudgeSeat } from './judge-seat.ts';
 import { VerdictMemory } from './lease-memory.ts';
+import { LeaseObserver } from './lease-observer.ts';
 import { OwnLease } from './own-lease.ts';
 
 export interface LeaseOptions {
@@ -58,10 +58,10 @@ const followMs = 1_000;
 
 export class LeaseController {
   readonly #options: LeaseOptions;
-  readonly #judge: LeaseJudge;
+  readonly #monitor: LeaseMonitor;
   readonly #patient = new PatientTimes();
   readonly #memory: VerdictMemory;
-  readonly #seat: JudgeSeat;
+  readonly #observer: LeaseObserver;
   readonly #own: OwnLease;
   readonly #renewals = new OwnRenewals();
   readonly #broker: Contact;
@@ -85,16 +85,16 @@ export class LeaseController {
     this.#failureLines = new LogBudget(options.world.clock, { linesMax: 1, perMs: 60_000 });
     const boundMs = () => options.times().renewMs + brokerRestartMs;
     this.#broker = new Contact({ boundMs, nowMs: options.world.clock.monotonicMs() });
-    this.#judge = new LeaseJudge(() => this.#patient.judgeBy(options.times(), options.world.clock.monotonicMs()));
+    this.#monitor = new LeaseMonitor(() => this.#patient.judgeBy(options.times(), options.world.clock.monotonicMs()));
     this.#memory = new VerdictMemory({ ...options, namespace: options.systemNamespace });
-    this.#seat = new JudgeSeat({
+    this.#observer = new LeaseObserver({
       ...options,
       verdict: (id) => this.verdict(id),
       silent: () => this.#silent(),
       onReports: () => this.#lookSoon(),
     });
     const leaseMs = () => options.times().leaseMs;
-    this.#own = new OwnLease({ ...options, leaseMs, isJudging: () => this.#seat.isSeated });
+    this.#own = new OwnLease({ ...options, leaseMs, isJudging: () => this.#observer.isSeated });
   }
 
   /** Resolves when what an earlier run knew has been read; renewing goes on from there by itself. */
@@ -104,14 +104,14 @@ export class LeaseController {
     this.#own.adopt(left);
     this.#earlier = renewalsOf(left);
     for (const [id, record] of await this.#memory.recall(times().holdDownMsMax)) {
-      this.#judge.recall(id, record);
+      this.#monitor.recall(id, record);
       this.#tellOne(id, { remembered: true });
     }
     members.on({
       heartbeat: (id, heartbeat) => this.#seen(id, heartbeat),
       changed: (id, member) => {
         if (member !== undefined) return this.#look(id);
-        this.#judge.forget(id);
+        this.#monitor.forget(id);
         this.#told.delete(id);
       },
     });
@@ -123,13 +123,13 @@ export class LeaseController {
     this.#isStopped = true;
     this.#timer?.timer.cancel();
     this.#followTimer?.cancel();
-    this.#seat.stop();
+    this.#observer.stop();
   }
 
   /** For a broker that may have been restored from an older copy. */
   relist(): void {
     this.#renewals.forget();
-    this.#seat.relist();
+    this.#observer.relist();
   }
 
   /** The clusterset may have changed its lease times: who renews too late by the new ones renews now. */
@@ -190,14 +190,14 @@ export class LeaseController {
       this.#broker.answered(nowMs);
       // An earlier run may have left it too.
       void this.#memory.noteBroker(undefined);
-      this.#judge.ownRenewed(nowMs);
-      this.#seat.ownRenewed(nowMs);
+      this.#monitor.ownRenewed(nowMs);
+      this.#observer.ownRenewed(nowMs);
     } catch (error) {
       waitMsMax = Math.min(times().renewMs / hurryMax, hurryMs * 2 ** Math.min(this.#failures, 10));
       this.#failures += 1;
       this.#broker.failed();
-      this.#judge.ownRenewalFailed();
-      this.#seat.ownRenewalFailed();
+      this.#monitor.ownRenewalFailed();
+      this.#observer.ownRenewalFailed();
       const fields = this.#failureLines.take();
       if (fields) log.warn('own lease not renewed; leases of other members are not checked', { error, ...fields });
     }
@@ -214,11 +214,11 @@ export class LeaseController {
     if (this.#isJudging) return;
     this.#isJudging = true;
     try {
-      await this.#seat.review(this.#limit());
+      await this.#observer.review(this.#limit());
     } catch (error) {
       this.#options.log.warn('report about heartbeats not written, trying again later', { error: errorText(error) });
     }
-    if (this.#seat.isWatching) await Promise.all(this.#judge.suspects().map((id) => this.#lookAgain(id)));
+    if (this.#observer.isWatching) await Promise.all(this.#monitor.suspects().map((id) => this.#lookAgain(id)));
     else await this.#followReports();
     this.#isJudging = false;
     if (this.#isStopped) return;
@@ -229,7 +229,7 @@ export class LeaseController {
 
   #remember(): Promise<void> {
     const { members } = this.#options;
-    return this.#memory.remember(new Map(members.all().map(({ id }) => [id, this.#judge.record(id)])));
+    return this.#memory.remember(new Map(members.all().map(({ id }) => [id, this.#monitor.record(id)])));
   }
 
   /** A report has changed: the members that it concerns are looked at before the next renewal. */
@@ -248,15 +248,15 @@ export class LeaseController {
    */
   async #followReports(): Promise<void> {
     const { members, clusterId, world, log, rules } = this.#options;
-    const reported = this.#seat.reported();
+    const reported = this.#observer.reported();
     const nowMs = world.clock.monotonicMs();
     const unsure: Member[] = [];
     for (const member of members.all()) {
-      const record = this.#judge.record(member.id);
+      const record = this.#monitor.record(member.id);
       const isAway = record?.verdict === 'stale' && record.heldMs === undefined;
       if (member.id === clusterId) continue;
       if (reported.has(member.id) !== isAway) unsure.push(member);
-      else if (!isAway) this.#judge.vouched(member.id, nowMs);
+      else if (!isAway) this.#monitor.vouched(member.id, nowMs);
     }
     for (const id of this.#readTokens.keys()) if (!reported.has(id)) this.#readTokens.delete(id);
     if (unsure.length === 0) return;
@@ -270,20 +270,20 @@ export class LeaseController {
       const unchangedMs = rules.silence({ provenMs, leaseMs: this.#options.times().leaseMs });
       this.#seen(id, lease, { unchangedMs });
       if (!reported.has(id)) continue;
-      this.#judge.condemn(id);
+      this.#monitor.condemn(id);
       const token = lease?.metadata.resourceVersion ?? '';
       const isVouching = homeAwayOf(lease) === undefined;
       if (isVouching && (this.#readTokens.get(id) ?? token) !== token) renewing.add(id);
       this.#readTokens.set(id, token);
     }
-    this.#seat.refuted(renewing);
+    this.#observer.refuted(renewing);
   }
 
   /** Members to be reported: one of their renewals at least is missing. */
   #silent(): string[] {
     const { members, times, clusterId } = this.#options;
     const { leaseMs, renewMs } = times();
-    const ids = this.#judge.silentFor(Math.max(leaseMs - renewMs, leaseMs / 2));
+    const ids = this.#monitor.silentFor(Math.max(leaseMs - renewMs, leaseMs / 2));
     return ids.filter((id) => id !== clusterId && members.get(id) !== undefined);
   }
 
@@ -306,7 +306,7 @@ export class LeaseController {
     if (member === undefined) return;
     try {
       this.#seen(clusterId, await readHeartbeat(broker, member.cluster.spec.namespace, this.#limit()));
-      this.#judge.condemn(clusterId);
+      this.#monitor.condemn(clusterId);
     } catch (error) {
       log.warn('lease of a member cannot be read, so it is not judged', { member: clusterId, error });
     }
@@ -321,8 +321,8 @@ export class LeaseController {
     // A new watch may show leases that have not changed for long: our own renewals tell since when.
     const unchangedMs = read?.unchangedMs ?? this.#provenMs(lease);
     const homeAwaySince = homeAwayOf(lease)?.since;
-    this.#judge.seen({ cluster, token, nowMs, isRead: true, unchangedMs, homeAwaySince });
-    if (read === undefined && homeAwaySince === undefined) this.#seat.renewed(cluster, this.#limit());
+    this.#monitor.seen({ cluster, token, nowMs, isRead: true, unchangedMs, homeAwaySince });
+    if (read === undefined && homeAwaySince === undefined) this.#observer.renewed(cluster, this.#limit());
     const before = this.verdict(cluster);
     this.#tellOne(cluster);
     // Imports follow at once. With the old verdict, whoever compares them with the broker would call them behind.
@@ -350,7 +350,7 @@ export class LeaseController {
   /** `more` is logged: a verdict that an earlier run reached is no new one. */
   #tellOne(clusterId: string, more: object = {}): void {
     // We ourselves are alive to us.
-    const verdict = clusterId === this.#options.clusterId ? 'alive' : this.#judge.verdict(clusterId);
+    const verdict = clusterId === this.#options.clusterId ? 'alive' : this.#monitor.verdict(clusterId);
     if (this.verdict(clusterId) === verdict) return;
     this.#told.set(clusterId, verdict);
     this.#options.log.info('lease verdict', { member: clusterId, verdict, ...more });

@@ -2,7 +2,7 @@
 
 import { propagationBuckets, propagationSeconds } from '../../base/propagation-time.ts';
 import type { AgentContext } from '../copies/context.ts';
-import type { CountedRecord } from '../copies/standings.ts';
+import type { CountedRecord } from '../copies/counted-records.ts';
 import type { ServiceImport } from '../kinds/service-import.ts';
 import type { ServiceKey } from '../rules/names.ts';
 import { ImportedRecords, importableSinceMs } from '../rules/propagation.ts';

@@ -5,7 +5,7 @@ import { carriedTrace } from '../../base/telemetry/carried-trace.ts';
 import { beginStep } from '../../base/telemetry/steps.ts';
 import type { TraceSpan } from '../../base/world.ts';
 import type { AgentContext } from '../copies/context.ts';
-import type { CountedRecord } from '../copies/standings.ts';
+import type { CountedRecord } from '../copies/counted-records.ts';
 import type { ServiceExport } from '../kinds/service-export.ts';
 import type { ServiceImport } from '../kinds/service-import.ts';
 import type { ServiceKey } from '../rules/names.ts';

@@ -11,7 +11,7 @@ import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import type { MemberFollower } from '../members/follower.ts';
 import type { OwnAddresses } from '../rules/address-translation.ts';
 import type { AddressRules } from '../rules/endpoint-address.ts';
-import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
+import type { LeaseVerdict } from '../rules/leases/lease-monitor.ts';
 import type { SetNetworks } from '../rules/networks/networks.ts';
 import type { SetPolicy } from '../rules/set-policy.ts';
 import type { HomeCopies } from './home-copies.ts';

@@ -7,7 +7,7 @@ import { type LeaseMemory, whyNotTrusted } from '../rules/leases/lease-memory.ts
 import { offeredEndpoints } from '../rules/leases/staleness.ts';
 import { explainMerge, type MergeExplanation } from '../rules/merge/explain-merge.ts';
 import { readShard, recordProblem } from '../rules/shard-record.ts';
-import { type ClusterFacts, foresee } from './foresee.ts';
+import { type ClusterFacts, predict } from './predict.ts';
 import { brokerFacts, type MemberState, type SetState } from './set-state.ts';
 
 /** Nothing of it is imported: no cluster exports it, or all that do are withdrawn. */
@@ -28,7 +28,7 @@ export interface ServiceExplanation extends MergeExplanation {
   readonly ports: string;
   /** Limits of a name that leads to endpoints, for the reader. */
   readonly nameNote: string | undefined;
-  readonly standings: readonly ClusterStanding[];
+  readonly standings: readonly ClusterExplanation[];
   /** The way from the asking cluster to each of them; absent where all are in one network. */
   readonly reached?: string;
   /** Clusters that are ready at home and do not answer from here. */
@@ -43,7 +43,7 @@ export interface ServiceExplanation extends MergeExplanation {
   readonly access?: readonly string[];
 }
 
-interface ClusterStanding {
+interface ClusterExplanation {
   readonly cluster: string;
   readonly lease: 'alive' | 'stale';
   /** Since when it is stale, until when it is held down; absent if it lives and has not been away lately. */
@@ -63,21 +63,21 @@ interface ClusterStanding {
 
 export function explainService(state: SetState, key: string): ServiceExplanation {
   const facts = brokerFacts(state);
-  const foreseen = foresee(facts, state.policy);
-  const counted = foreseen.counted(key);
+  const prediction = predict(facts, state.policy);
+  const counted = prediction.counted(key);
   const members = new Map(state.members.map((member) => [member.id, member]));
   const shards = counted.map(({ cluster, record }) => readShard(record, cluster));
   const explanation = explainMerge({ shards, ports: state.policy.ports });
   if (explanation === undefined) throw notExported(state, key);
   return {
     service: key,
-    type: foreseen.merge(key)?.type ?? '',
+    type: prediction.merge(key)?.type ?? '',
     why: whyDecides(explanation),
     ports: state.policy.ports,
     nameNote: nameNote(state, explanation),
     ...explanation,
     standings: facts.flatMap((one) =>
-      standingOf(one, key, {
+      explainCluster(one, key, {
         policy: state.policy.staleness,
         counted: new Set(counted.map(({ cluster }) => cluster)),
         member: members.get(one.id),
@@ -102,13 +102,17 @@ function notExported({ members }: SetState, key: string): Error {
   return new NotExported('unknown', `service ${key}: no cluster of the clusterset exports it${but}`);
 }
 
-interface StandingFacts {
+interface ExplanationFacts {
   readonly policy: StalenessPolicy;
   readonly counted: ReadonlySet<string>;
   readonly member: MemberState | undefined;
 }
 
-function standingOf(facts: ClusterFacts, key: string, { policy, counted, member }: StandingFacts): ClusterStanding[] {
+function explainCluster(
+  facts: ClusterFacts,
+  key: string,
+  { policy, counted, member }: ExplanationFacts,
+): ClusterExplanation[] {
   const record: ServiceShard | undefined = facts.left?.get(key);
   if (record === undefined) return [];
   const { exportTo } = record.spec;

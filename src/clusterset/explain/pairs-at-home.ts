@@ -10,7 +10,7 @@ import { readLocality } from '../rules/locality.ts';
 import { readNetworks } from '../rules/networks/networks.ts';
 import { type PairReach, pairsFrom } from '../rules/networks/pairs.ts';
 
-export interface HomeGround {
+export interface ReachFacts {
   readonly self: string;
   /** The ConfigMap with the options of the set; undefined if there is none. */
   readonly options: ConfigMap | undefined;
@@ -19,7 +19,7 @@ export interface HomeGround {
   readonly older?: ReadonlySet<string>;
 }
 
-export function pairsAtHome({ self, options, leases, nowMs, older }: HomeGround): PairReach[] {
+export function pairsAtHome({ self, options, leases, nowMs, older }: ReachFacts): PairReach[] {
   const proxies = leases.filter(
     (lease) => lease.metadata.labels?.[partLabel] === 'proxy' && partState(lease, nowMs).kind === 'reported',
   );

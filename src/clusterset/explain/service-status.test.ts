@@ -3,7 +3,7 @@ import type { ServiceImport } from '../kinds/service-import.ts';
 import type { ServiceImportPolicy } from '../kinds/service-import-policy.ts';
 import type { MergeWithConflicts } from '../rules/merge/merge.ts';
 import { planSpec } from '../rules/plan-import.ts';
-import type { Foreseen } from './foresee.ts';
+import type { Prediction } from './predict.ts';
 import { serviceStatus } from './service-status.ts';
 
 const merge = {
@@ -14,7 +14,7 @@ const merge = {
   ports: [],
   ipFamilies: ['IPv4'],
 } as unknown as MergeWithConflicts;
-const foreseen = { merge: () => merge } as unknown as Foreseen;
+const prediction = { merge: () => merge } as unknown as Prediction;
 const at = (namespace: string, name: string): ServiceImport => ({
   apiVersion: 'multicluster.x-k8s.io/v1beta1',
   kind: 'ServiceImport',
@@ -25,7 +25,7 @@ const at = (namespace: string, name: string): ServiceImport => ({
 const request = {
   key: 'shop/checkout',
   id: 'west',
-  foreseen,
+  prediction,
   names: new Set(['shop', 'bank']),
   isUnread: () => false,
 };
@@ -62,7 +62,7 @@ describe('service status', () => {
     const object = at('shop', 'checkout');
     object.spec = { ...object.spec, ipFamilies: imported.split(',') as ('IPv4' | 'IPv6')[] };
     const imports = new Map([['shop/checkout', object]]);
-    const asked = { ...request, foreseen: { merge: () => both } as unknown as Foreseen, imports };
+    const asked = { ...request, prediction: { merge: () => both } as unknown as Prediction, imports };
     expect(serviceStatus({ ...asked, ...(families && { families }) }).import).toBe(state);
   });
 });

@@ -9,7 +9,7 @@ import { parseServiceKey } from '../rules/names.ts';
 import { usableFamilies } from '../rules/networks/own-families.ts';
 import { planSpec } from '../rules/plan-import.ts';
 import { type ImportSubject, policyOfImport } from '../rules/routing/import-policies.ts';
-import type { Foreseen } from './foresee.ts';
+import type { Prediction } from './predict.ts';
 
 export interface ServiceStatus {
   readonly service: string;
@@ -33,8 +33,8 @@ export interface ServiceStatus {
 }
 
 /** A service as the exports of the members make it. */
-export function mergedStatus(key: string, foreseen: Foreseen): Omit<ServiceStatus, 'import'> {
-  const merge = foreseen.merge(key);
+export function mergedStatus(key: string, prediction: Prediction): Omit<ServiceStatus, 'import'> {
+  const merge = prediction.merge(key);
   return {
     service: key,
     type: merge?.type ?? 'withdrawn',
@@ -47,7 +47,7 @@ export function mergedStatus(key: string, foreseen: Foreseen): Omit<ServiceStatu
 interface ServiceRequest {
   readonly key: string;
   readonly id: string;
-  readonly foreseen: Foreseen;
+  readonly prediction: Prediction;
   /** By the service of the clusterset that they are of. */
   readonly imports: ReadonlyMap<string, ServiceImport>;
   /** Of this cluster. */
@@ -60,17 +60,17 @@ interface ServiceRequest {
 }
 
 export function serviceStatus(request: ServiceRequest): ServiceStatus {
-  const { key, id, foreseen, imports, policies = [], names, families, isUnread } = request;
+  const { key, id, prediction, imports, policies = [], names, families, isUnread } = request;
   const found = imports.get(key);
   return {
-    ...mergedStatus(key, foreseen),
+    ...mergedStatus(key, prediction),
     addresses: found?.spec.ips ?? [],
     ...(found === undefined || keyOf(found) === key ? {} : { importedAs: keyOf(found) }),
     import: importState(),
   };
 
   function importState(): ServiceStatus['import'] {
-    const merged = foreseen.merge(key, id);
+    const merged = prediction.merge(key, id);
     const wanted = merged && planSpec(merged, []);
     const present = imports.get(key);
     const { namespace, name } = parseServiceKey(key);

@@ -20,14 +20,14 @@ import { type ServiceImport, serviceImportType } from '../kinds/service-import.t
 import { type ServiceImportPolicy, serviceImportPolicyType } from '../kinds/service-import-policy.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
 import { brokerNoteKey, type MembershipRecord, verdictsName } from '../membership/membership.ts';
-import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
 import { type LeaseMemory, parseLeaseMemory } from '../rules/leases/lease-memory.ts';
+import type { LeaseVerdict } from '../rules/leases/lease-monitor.ts';
 import { legacyOrigin, legacyShardSpec } from '../rules/legacy-import.ts';
 import { formatServiceKey, parseRecordName, parseServiceKey, recordName } from '../rules/names.ts';
 import { isStandIn } from '../rules/routing/transparent.ts';
 import { readSetPolicy, type SetPolicy } from '../rules/set-policy.ts';
 import { type KnownMember, readClusterSet, readHeartbeat, readMembers } from './broker-state.ts';
-import type { ClusterFacts } from './foresee.ts';
+import type { ClusterFacts } from './predict.ts';
 
 export interface MemberState extends KnownMember {
   readonly lease: Lease | undefined;

@@ -1,4 +1,4 @@
-// LivenessReport: the members that a judge has not heard of lately, at the broker in the judge's namespace. Its readers
+// LivenessReport: the members that an observer has not heard of lately, at the broker in the observer's namespace. Its readers
 // check each of them before they act on it.
 
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
@@ -13,7 +13,7 @@ export const livenessReportType: ResourceType = {
 
 export interface LivenessReport extends KubernetesObject {
   spec?: {
-    /** RFC 3339, by the judge's clock: changes with each round, and readers use it for nothing else. */
+    /** RFC 3339, by the observer's clock: changes with each round, and readers use it for nothing else. */
     renewTime?: string;
     /** Ids of members. */
     silent?: string[] | null;

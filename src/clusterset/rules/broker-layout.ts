@@ -6,7 +6,7 @@ import { isDnsLabel, isDnsSubdomain } from '../../base/dns/labels.ts';
 /** Each member renews the lease of this name in its own namespace. */
 export const memberLeaseName = 'portolan-agent';
 
-/** A judge's LivenessReport, in its own namespace. */
+/** An observer's LivenessReport, in its own namespace. */
 export const livenessReportName = 'portolan-liveness';
 
 /** ConfigMap in a member's namespace: what the member said of itself when it joined. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { type AddressPlan, readAddressPlan } from './address-plan.ts';
 import { dnsOptionsManifest, readDnsOptions } from './clusterset-dns.ts';
 import { unknownLocality } from './locality.ts';
-import { readGround, type SetGround } from './set-ground.ts';
 
 const options = { zone: 'corp.example', ttlSeconds: 30, clusterNames: 'Served' } as const;
 const defaults = { zone: 'clusterset.local', ttlSeconds: 5, clusterNames: 'Hidden' };
@@ -20,14 +20,18 @@ test.each([
   [{ ttlSeconds: '-5' }],
 ])('options of DNS: %j -> the defaults', (data) => expect(readDnsOptions({ data })).toEqual(defaults));
 
-test('options of DNS: with the ground of the set -> in the same ConfigMap, elsewhere on demand', () => {
-  const ground: SetGround = {
+test('options of DNS: with the addressPlan of the set -> in the same ConfigMap, elsewhere on demand', () => {
+  const addressPlan: AddressPlan = {
     federationZones: ['world.federation'],
     authorities: { world: 'UEVN' },
     ranges: { clusterSet: ['243.0.0.0/12'], peers: ['241.0.0.0/12'], external: ['242.0.0.0/8'] },
   };
-  const { object: written } = dnsOptionsManifest(options, { locality: unknownLocality, ground, namespace: 'other' });
+  const { object: written } = dnsOptionsManifest(options, {
+    locality: unknownLocality,
+    addressPlan,
+    namespace: 'other',
+  });
   expect(written.metadata).toMatchObject({ name: 'portolan-clusterset-dns', namespace: 'other' });
-  expect(readGround(written)).toEqual(ground);
-  expect(readGround(dnsOptionsManifest(options).object)).toBeUndefined();
+  expect(readAddressPlan(written)).toEqual(addressPlan);
+  expect(readAddressPlan(dnsOptionsManifest(options).object)).toBeUndefined();
 });

@@ -6,9 +6,9 @@ import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type ClusterSetDns, clusterSetDefaults } from '../kinds/cluster-set.ts';
 import { accessData, openAccess, type SetAccess } from './access/set-access.ts';
+import { type AddressPlan, addressPlanData } from './address-plan.ts';
 import { localityData, type SetLocality, unknownLocality } from './locality.ts';
 import { networksData, oneNetwork, type SetNetworks } from './networks/networks.ts';
-import { groundData, type SetGround } from './set-ground.ts';
 
 export const clusterSetDnsName = 'portolan-clusterset-dns';
 
@@ -25,12 +25,12 @@ export interface DnsOptionsPlace {
   readonly access?: SetAccess;
   /** ServiceAccessPolicies, as data planes read them. */
   readonly callers?: string | undefined;
-  readonly ground?: SetGround;
+  readonly addressPlan?: AddressPlan;
   readonly namespace?: string;
 }
 
 export function dnsOptionsManifest(options: DnsOptions, place: DnsOptionsPlace = {}) {
-  const { locality = unknownLocality, networks = oneNetwork, access = openAccess, ground } = place;
+  const { locality = unknownLocality, networks = oneNetwork, access = openAccess, addressPlan } = place;
   const { namespace = systemNamespace } = place;
   const { zone, ttlSeconds, clusterNames } = options;
   const data = {
@@ -41,7 +41,7 @@ export function dnsOptionsManifest(options: DnsOptions, place: DnsOptionsPlace =
     ...networksData(networks),
     ...accessData(access),
     ...(place.callers && { callers: place.callers }),
-    ...(ground && groundData(ground)),
+    ...(addressPlan && addressPlanData(addressPlan)),
   };
   return manifest(configMapType, { name: clusterSetDnsName, namespace }, { data }) as Manifest<ConfigMap>;
 }

@@ -14,11 +14,11 @@ import {
 } from '../kinds/cluster-set.ts';
 import type { ChoiceSpec } from '../kinds/service-import-policy.ts';
 import { parseAccessMode } from './access/mode.ts';
+import type { AddressPlan } from './address-plan.ts';
 import { type DnsOptions, dnsOptionsOf } from './clusterset-dns.ts';
 import { renewalGapMs } from './leases/heartbeat-rate.ts';
-import type { LeaseTimes } from './leases/lease-judge.ts';
+import type { LeaseTimes } from './leases/lease-monitor.ts';
 import type { EndpointMode } from './plan-export-slices.ts';
-import type { SetGround } from './set-ground.ts';
 
 export interface SetPolicy {
   readonly ports: PortPolicy;
@@ -34,7 +34,7 @@ export interface SetPolicy {
   /** Where clusterset IPs come from, one per family at most. */
   readonly ranges: ReadonlyMap<IpFamily, IpRange>;
   /** The same and those of peers' services, as written. */
-  readonly addressRanges: SetGround['ranges'];
+  readonly addressRanges: AddressPlan['ranges'];
   /** All ranges of ours: no endpoint may lie in one. */
   readonly virtualRanges: readonly IpRange[];
   /** How long a released address is kept for its owner. */

@@ -6,7 +6,7 @@ import { describeLease } from '../../clusterset/rules/leases/lease-memory.ts';
 import { networkOf } from '../../clusterset/rules/networks/reach.ts';
 import { partStatuses } from '../../kube/objects/part-status.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
-import type { ClusterRow, PartRow, Standing } from '../wire/rows.ts';
+import type { ClusterRow, Health, PartRow } from '../wire/rows.ts';
 import { homeOf, idOf, type Landscape, pairsOf, setStateOf } from './landscape.ts';
 
 export function clusterRows(landscape: Landscape): ClusterRow[] {
@@ -44,15 +44,15 @@ function memberRow(landscape: Landscape, state: SetState, member: MemberState): 
 function judge(
   { lease, homeAwaySince, memory, joinedAt }: ReturnType<typeof clusterStatus>,
   home: HomeWatch | undefined,
-): { standing: Standing; says: string } {
-  if (lease === 'stale') return { standing: 'stale', says: describeLease(memory) };
-  if (lease === 'silent') return { standing: 'failed', says: 'its agent does not renew its lease' };
-  if (lease === 'home away') return { standing: 'failed', says: `its home is away since ${homeAwaySince}` };
-  if (joinedAt === undefined && lease === 'none') return { standing: 'unknown', says: 'has not joined yet' };
-  if (lease === 'none') return { standing: 'unknown', says: 'has no lease' };
+): { health: Health; says: string } {
+  if (lease === 'stale') return { health: 'stale', says: describeLease(memory) };
+  if (lease === 'silent') return { health: 'failed', says: 'its agent does not renew its lease' };
+  if (lease === 'home away') return { health: 'failed', says: `its home is away since ${homeAwaySince}` };
+  if (joinedAt === undefined && lease === 'none') return { health: 'unknown', says: 'has not joined yet' };
+  if (lease === 'none') return { health: 'unknown', says: 'has no lease' };
   const row = home?.row();
-  if (row?.state === 'lost') return { standing: 'failed', says: `its home does not answer: ${row.why}` };
-  return { standing: 'ok', says: 'alive' };
+  if (row?.state === 'lost') return { health: 'failed', says: `its home does not answer: ${row.why}` };
+  return { health: 'ok', says: 'alive' };
 }
 
 /** Nothing where all clusters share one network. */
@@ -76,7 +76,7 @@ function lone(watch: HomeWatch, { nowMs }: Landscape): ClusterRow {
     region: '',
     zone: '',
     network: '',
-    standing: isCurrent ? 'ok' : row.state === 'loading' ? 'unknown' : 'failed',
+    health: isCurrent ? 'ok' : row.state === 'loading' ? 'unknown' : 'failed',
     says: isCurrent ? 'its home answers' : row.why,
     renewedMs: undefined,
     services: watch.member?.exports.size ?? 0,

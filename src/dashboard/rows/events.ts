@@ -29,13 +29,13 @@ function exportEvents(one: ServiceExport, cluster: string): EventRow[] {
   const id = `${cluster} ${subject}`;
   const made = Date.parse(one.metadata.creationTimestamp ?? '');
   const rows: EventRow[] = [
-    { id: `export ${id}`, atMs: made, cluster, kind: 'export', standing: 'ok', subject, text: 'was exported' },
+    { id: `export ${id}`, atMs: made, cluster, kind: 'export', health: 'ok', subject, text: 'was exported' },
   ];
   const conflict = conditionOf(one.status?.conditions, 'Conflict');
   if (conflict?.status === 'True') {
     const text = `is in conflict, ${conflict.reason.replaceAll(',', ', ')}: ${conflict.message}`;
     const atMs = Date.parse(conflict.lastTransitionTime);
-    rows.push({ id: `conflict ${id}`, atMs, cluster, kind: 'conflict', standing: 'conflict', subject, text });
+    rows.push({ id: `conflict ${id}`, atMs, cluster, kind: 'conflict', health: 'conflict', subject, text });
   }
   return rows;
 }
@@ -49,7 +49,7 @@ function leaseEvents(watch: HomeWatch): EventRow[] {
       atMs: Date.parse(since),
       cluster,
       kind: 'lease',
-      standing: isStale ? 'stale' : 'ok',
+      health: isStale ? 'stale' : 'ok',
       subject: `cluster ${other}`,
       text: isStale ? 'was lost: its lease has run out' : 'is back and trusted again',
     };
@@ -64,7 +64,7 @@ function kubernetesEvent(event: KubernetesEvent, cluster: string): EventRow[] {
   if (kind === 'ServiceExport' && toldByExports.has(event.reason)) return [];
   const subject = `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
   const atMs = Date.parse(event.lastTimestamp ?? event.firstTimestamp ?? event.metadata.creationTimestamp ?? '');
-  const standing = event.type === 'Warning' ? 'failed' : 'ok';
+  const health = event.type === 'Warning' ? 'failed' : 'ok';
   const text = `${event.reason}: ${event.message}`.slice(0, 500);
-  return [{ id: `event ${cluster} ${keyOf(event)}`, atMs, cluster, kind: 'event', standing, subject, text }];
+  return [{ id: `event ${cluster} ${keyOf(event)}`, atMs, cluster, kind: 'event', health, subject, text }];
 }

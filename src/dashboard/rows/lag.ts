@@ -2,7 +2,7 @@
 // A look costs as much as the home has services, so one pass looks at as many homes as its time allows, in turn.
 
 import type { Clock } from '../../base/world.ts';
-import { foresee } from '../../clusterset/explain/foresee.ts';
+import { predict } from '../../clusterset/explain/predict.ts';
 import { serviceStatus } from '../../clusterset/explain/service-status.ts';
 import { brokerFacts, type SetState } from '../../clusterset/explain/set-state.ts';
 import { sourceOfImport } from '../../clusterset/rules/routing/import-as.ts';
@@ -44,10 +44,10 @@ function behindIn({ member, clusterId }: HomeWatch, state: SetState): string[] {
   if (member?.namespaces.state().kind !== 'live' || member.imports.namespaces() !== undefined) return [];
   const names = new Set(member.namespaces.values().map(({ metadata }) => metadata.name));
   const facts = brokerFacts(state).map((one) => (one.id === clusterId ? { ...one, namespaces: names } : one));
-  const foreseen = foresee(facts, state.policy);
+  const prediction = predict(facts, state.policy);
   const imports = new Map(Array.from(member.imports.values(), (one) => [sourceOfImport(one), one]));
   const isUnread = () => false;
-  return foreseen.keys.filter(
-    (key) => serviceStatus({ key, foreseen, imports, names, id: clusterId, isUnread }).import === 'behind',
+  return prediction.keys.filter(
+    (key) => serviceStatus({ key, prediction, imports, names, id: clusterId, isUnread }).import === 'behind',
   );
 }

@@ -1,4 +1,4 @@
-// All homes of one bearer together, and the clusterset as they show it: the state that foresight, explain and doctor work
+// All homes of one bearer together, and the clusterset as they show it: the state that preview, explain and doctor work
 // on, made of copies instead of requests. Pure but for the copies it reads.
 
 import { olderMembers } from '../../clusterset/explain/older-members.ts';
@@ -47,7 +47,7 @@ export interface SetRequest {
 }
 
 /** The set and its members without their records: the same for all services, so it is made once for many. */
-export interface SetGround {
+export interface SetAtBroker {
   readonly broker: HomeWatch;
   readonly set: ClusterSet;
   readonly policy: SetPolicy;
@@ -55,7 +55,7 @@ export interface SetGround {
 }
 
 /** Undefined without a broker that the bearer may see. */
-export function setGroundOf(landscape: Landscape, viewpoint?: HomeWatch): SetGround | undefined {
+export function setAtBroker(landscape: Landscape, viewpoint?: HomeWatch): SetAtBroker | undefined {
   const watch = brokerOf(landscape);
   if (watch?.broker === undefined || watch.set === undefined) return undefined;
   const { clusters, heartbeats, records } = watch.broker;
@@ -86,12 +86,12 @@ export function setGroundOf(landscape: Landscape, viewpoint?: HomeWatch): SetGro
 }
 
 export function setStateOf(landscape: Landscape, { keys, viewpoint }: SetRequest): SetState | undefined {
-  const ground = setGroundOf(landscape, viewpoint);
-  return ground && stateOn(ground, keys);
+  const source = setAtBroker(landscape, viewpoint);
+  return source && stateOn(source, keys);
 }
 
 /** With the records of these services; of all of them if absent. */
-export function stateOn({ broker, set, policy, members }: SetGround, keys?: readonly string[]): SetState {
+export function stateOn({ broker, set, policy, members }: SetAtBroker, keys?: readonly string[]): SetState {
   const shards = shardsByNamespace(broker, keys);
   const whole = members.map((one) => ({ ...one, shards: shards.get(one.cluster.spec.namespace) ?? new Map() }));
   return { set, policy, members: whole, older: new Map() };

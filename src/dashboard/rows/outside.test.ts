@@ -33,38 +33,38 @@ describe('rows of what lies outside', () => {
       metadata: { name: 'acme', namespace: 'portolan-system' },
       spec: { trust: { domain: 'acme.example', bundleSecret: { name: 'acme' } }, retentionSeconds: 600 },
     });
-    await vi.waitFor(() => expect(peer()?.standing).toBe('unknown'), wait);
+    await vi.waitFor(() => expect(peer()?.health).toBe('unknown'), wait);
     const consumer = { state: 'Synced', services: 3, lag: 2, lagSeconds: 7, lastContact: '2026-01-01T00:00:05Z' };
     await setStatus({ consumer });
     const contactMs = Date.UTC(2026, 0, 1, 0, 0, 5);
     const taking = { services: 3, lag: 2, lagSeconds: 7, lastContactMs: contactMs };
-    await vi.waitFor(() => expect(peer()).toMatchObject({ standing: 'ok', taking }), wait);
+    await vi.waitFor(() => expect(peer()).toMatchObject({ health: 'ok', taking }), wait);
     const reach = (status: string, reason: string) => ({
       conditions: [
         { type: 'ServicesReachable', status, reason, message: 'so', lastTransitionTime: '2026-01-01T00:00:00Z' },
       ],
     });
     await setStatus(reach('False', 'IngressAway'));
-    const unreached = { standing: 'failed', taking: { state: 'Synced', message: 'IngressAway: so' } };
+    const unreached = { health: 'failed', taking: { state: 'Synced', message: 'IngressAway: so' } };
     await vi.waitFor(() => expect(peer()).toMatchObject(unreached), wait);
     await setStatus(reach('Unknown', 'XdsSilent'));
-    await vi.waitFor(() => expect(peer()?.standing).toBe('unknown'), wait);
+    await vi.waitFor(() => expect(peer()?.health).toBe('unknown'), wait);
     await setStatus(reach('True', 'Reachable'));
-    await vi.waitFor(() => expect(peer()?.standing).toBe('ok'), wait);
+    await vi.waitFor(() => expect(peer()?.health).toBe('ok'), wait);
     const refusals = [{ id: 'db', reason: 'SAN outside acme.example' }];
     const notes = [{ id: 'web', note: 'name is taken' }];
     await setStatus({ consumer: { refused: 1, refusals }, owner: { state: 'Synced', notes } });
     const sides = { taking: { refused: 1, refusals }, giving: { notes } };
-    await vi.waitFor(() => expect(peer()).toMatchObject({ standing: 'conflict', ...sides }), wait);
+    await vi.waitFor(() => expect(peer()).toMatchObject({ health: 'conflict', ...sides }), wait);
     await setStatus({ consumer: { state: 'Stale', awaySeconds: 100 } });
     await vi.waitFor(
-      () => expect(peer()).toMatchObject({ standing: 'stale', taking: { withdrawnInSeconds: 500 } }),
+      () => expect(peer()).toMatchObject({ health: 'stale', taking: { withdrawnInSeconds: 500 } }),
       wait,
     );
     await setStatus({ owner: { state: 'Refused' } });
-    await vi.waitFor(() => expect(peer()?.standing).toBe('failed'), wait);
+    await vi.waitFor(() => expect(peer()?.health).toBe('failed'), wait);
     east.isCut = true;
-    await vi.waitFor(() => expect(peer()?.standing).toBe('stale'), wait);
+    await vi.waitFor(() => expect(peer()?.health).toBe('stale'), wait);
   });
 
   test('a service of a peer that was changed here -> among the differences', async () => {
@@ -117,7 +117,7 @@ describe('rows of what lies outside', () => {
       { Accepted: 'True', Ready: 'True' },
       { vips: [{ ip: '242.0.0.1', hostname: 'rates.ext', type: 'Portolan' }], addresses },
     );
-    await vi.waitFor(() => expect(page.get('external', key)?.standing).toBe('ok'), wait);
+    await vi.waitFor(() => expect(page.get('external', key)?.health).toBe('ok'), wait);
     expect(page.get('external', key)).toMatchObject({
       matches: ['InternalVIP port 443 tcp'],
       destination: 'Regular 192.0.2.7:8443 over TLS',
@@ -128,10 +128,10 @@ describe('rows of what lies outside', () => {
     expect(JSON.stringify([kept, page.messages])).not.toContain('c2VjcmV0');
     const overlaps = ['242.0.0.0/24 with other'];
     await setExternal({ Accepted: 'True', Ready: 'True' }, { overlaps });
-    await vi.waitFor(() => expect(page.get('external', key)).toMatchObject({ standing: 'conflict', overlaps }), wait);
+    await vi.waitFor(() => expect(page.get('external', key)).toMatchObject({ health: 'conflict', overlaps }), wait);
     await setExternal({ Accepted: 'True', Ready: 'False' }, {});
     await vi.waitFor(
-      () => expect(page.get('external', key)).toMatchObject({ standing: 'failed', says: 'Judged: so' }),
+      () => expect(page.get('external', key)).toMatchObject({ health: 'failed', says: 'Judged: so' }),
       wait,
     );
     east.isCut = true;

@@ -8,7 +8,7 @@ import { type Peer, type PeerOwnerStatus, type PeerSideStatus, peerDefaults } fr
 import { reachableCondition, servedCondition } from '../../peering/rules/reach.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
 import { differenceAnnotation } from '../homes/kinds.ts';
-import type { ExternalRow, PeerRow, PeerServiceRow, PeerSideRow, Standing } from '../wire/rows.ts';
+import type { ExternalRow, Health, PeerRow, PeerServiceRow, PeerSideRow } from '../wire/rows.ts';
 import { idOf } from './landscape.ts';
 
 const servicesShownMax = 200;
@@ -20,7 +20,7 @@ export function peerRows(watch: HomeWatch): PeerRow[] {
       id: `${cluster}/${keyOf(peer)}`,
       cluster,
       name: peer.metadata.name,
-      standing: watch.isCurrent() ? standingOf(peer) : 'stale',
+      health: watch.isCurrent() ? healthOf(peer) : 'stale',
       taking: sideOf(peer, peer.status?.consumer, reachProblem(peer, reachableCondition)),
       giving: sideOf(peer, peer.status?.owner, reachProblem(peer, servedCondition)),
       services: servicesOf(watch, peer),
@@ -29,7 +29,7 @@ export function peerRows(watch: HomeWatch): PeerRow[] {
   });
 }
 
-function standingOf(peer: Peer): Standing {
+function healthOf(peer: Peer): Health {
   const { status } = peer;
   const states = [status?.consumer?.state, status?.owner?.state];
   const reach = [reachProblem(peer, reachableCondition), reachProblem(peer, servedCondition)];
@@ -104,16 +104,16 @@ export function externalRows(watch: HomeWatch): ExternalRow[] {
   });
 }
 
-function readiness(watch: HomeWatch, { status }: MeshExternalService): { standing: Standing; says: string } {
-  if (!watch.isCurrent()) return { standing: 'stale', says: 'its home does not answer' };
+function readiness(watch: HomeWatch, { status }: MeshExternalService): { health: Health; says: string } {
+  if (!watch.isCurrent()) return { health: 'stale', says: 'its home does not answer' };
   for (const type of ['Accepted', 'Ready']) {
     const condition = conditionOf(status?.conditions, type);
-    if (condition === undefined) return { standing: 'unknown', says: 'no agent has looked at it yet' };
+    if (condition === undefined) return { health: 'unknown', says: 'no agent has looked at it yet' };
     const says = `${condition.reason}: ${condition.message}`;
-    if (condition.status !== 'True') return { standing: condition.status === 'False' ? 'failed' : 'unknown', says };
+    if (condition.status !== 'True') return { health: condition.status === 'False' ? 'failed' : 'unknown', says };
   }
   const hasOverlap = (status?.overlaps ?? []).length > 0;
-  return hasOverlap ? { standing: 'conflict', says: 'addresses overlap' } : { standing: 'ok', says: 'ready' };
+  return hasOverlap ? { health: 'conflict', says: 'addresses overlap' } : { health: 'ok', says: 'ready' };
 }
 
 function destinationOf({ spec }: MeshExternalService): string {

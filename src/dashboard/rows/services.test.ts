@@ -38,15 +38,15 @@ function stateOf(text: string, staleness: StalenessPolicy = 'Withdraw'): SetStat
 /** How the page and the command line count: they must agree. */
 function shown(text: string, staleness?: StalenessPolicy): string {
   const state = stateOf(text, staleness);
-  const { standing, says, exporters } = setServiceRow(state, key, []);
+  const { health, says, exporters } = setServiceRow(state, key, []);
   const ready = exporters.map((one) => `${one.cluster}=${one.ready}`).join(' ');
   const told = state.members.map((one) => `${one.id}=${clusterStatus(one, state).readyEndpoints}`).join(' ');
   expect(told).toBe(ready);
-  if (standing !== 'stale') {
+  if (health !== 'stale') {
     const explained = explainService(state, key).standings;
     expect(explained.map((one) => `${one.cluster}=${one.readyEndpoints}`).join(' ')).toBe(ready);
   }
-  return `${standing}, ${says}: ${ready}`;
+  return `${health}, ${says}: ${ready}`;
 }
 
 test.each<[string, StalenessPolicy, string]>([
@@ -78,18 +78,18 @@ function home(clusterId: string, status: 'True' | 'False', isCurrent = true): Ho
   } as unknown as HomeWatch;
 }
 
-function standing(...homes: HomeWatch[]) {
-  const { standing: word, says } = serviceRows({ homes, nowMs: 0 } as unknown as Landscape)(key)!;
+function healthIn(...homes: HomeWatch[]) {
+  const { health: word, says } = serviceRows({ homes, nowMs: 0 } as unknown as Landscape)(key)!;
   return `${word}: ${says}`;
 }
 
 test('services: nothing serves its address in some, in all, in no cluster -> limited, failed, ok, with the clusters', () => {
   const [west, south] = [home('west', 'True'), home('south', 'False')];
-  expect(standing(west, south)).toBe('limited: its address is not served in south');
-  expect(standing(south)).toBe('failed: its address is not served in south');
-  expect(standing(west)).toBe('ok: served');
+  expect(healthIn(west, south)).toBe('limited: its address is not served in south');
+  expect(healthIn(south)).toBe('failed: its address is not served in south');
+  expect(healthIn(west)).toBe('ok: served');
 });
 
 test('services: a home that does not answer -> its last condition is no fact of now', () => {
-  expect(standing(home('west', 'True'), home('south', 'False', false))).toBe('ok: served');
+  expect(healthIn(home('west', 'True'), home('south', 'False', false))).toBe('ok: served');
 });

@@ -47,14 +47,7 @@ describe('page of a service', () => {
     const { endpoints } = await inEast();
     const byAddress = endpoints.toSorted((a, b) => (a.address < b.address ? -1 : 1));
     expect(
-      byAddress.map(({ address, port, cluster, standing, says, zone }) => [
-        address,
-        port,
-        cluster,
-        standing,
-        says,
-        zone,
-      ]),
+      byAddress.map(({ address, port, cluster, health, says, zone }) => [address, port, cluster, health, says, zone]),
     ).toEqual([
       ['10.0.0.1', '8080', 'east', 'ok', 'ready', 'east-a'],
       ['10.0.0.2', '8080', 'east', 'failed', 'not ready', ''],
@@ -67,7 +60,7 @@ describe('page of a service', () => {
   test('traffic: not imported, unjudged, refused, carried, the home away -> said as that, and never ok without a proof', async () => {
     const traffic = async () => (await inEast()).traffic;
     await vi.waitFor(
-      async () => expect(await traffic()).toEqual({ standing: 'unknown', says: 'not imported here' }),
+      async () => expect(await traffic()).toEqual({ health: 'unknown', says: 'not imported here' }),
       wait,
     );
     await east.api.ok(`POST ${imports}`, {
@@ -77,19 +70,19 @@ describe('page of a service', () => {
       spec: { type: 'ClusterSetIP', ports: [{ name: 'http', port: 8080, protocol: 'TCP' }], ips: ['243.0.0.1'] },
     });
     await vi.waitFor(
-      async () => expect(await traffic()).toEqual({ standing: 'unknown', says: 'no agent has written it yet' }),
+      async () => expect(await traffic()).toEqual({ health: 'unknown', says: 'no agent has written it yet' }),
       wait,
     );
     await setReady('False', 'no proxy on this node reports');
     await vi.waitFor(
-      async () => expect(await traffic()).toEqual({ standing: 'failed', says: 'no proxy on this node reports' }),
+      async () => expect(await traffic()).toEqual({ health: 'failed', says: 'no proxy on this node reports' }),
       wait,
     );
     await setReady('True', 'carried by 1 proxy');
-    await vi.waitFor(async () => expect(await traffic()).toEqual({ standing: 'ok', says: 'carried by 1 proxy' }), wait);
+    await vi.waitFor(async () => expect(await traffic()).toEqual({ health: 'ok', says: 'carried by 1 proxy' }), wait);
     east.isCut = true;
     await vi.waitFor(
-      async () => expect(await traffic()).toEqual({ standing: 'unknown', says: 'its home does not answer' }),
+      async () => expect(await traffic()).toEqual({ health: 'unknown', says: 'its home does not answer' }),
       wait,
     );
     expect((await inEast()).isCurrent).toBe(false);

@@ -84,12 +84,12 @@ function trafficOf(
   conditions: readonly Condition[] | undefined,
   isImported: boolean,
 ): ServiceInCluster['traffic'] {
-  if (!watch.isCurrent()) return { standing: 'unknown', says: 'its home does not answer' };
-  if (!isImported) return { standing: 'unknown', says: 'not imported here' };
+  if (!watch.isCurrent()) return { health: 'unknown', says: 'its home does not answer' };
+  if (!isImported) return { health: 'unknown', says: 'not imported here' };
   const ready = conditionOf(conditions, 'Ready');
   if (ready === undefined || ready.status === 'Unknown')
-    return { standing: 'unknown', says: ready?.message ?? 'no agent has written it yet' };
-  return { standing: ready.status === 'True' ? 'ok' : 'failed', says: ready.message };
+    return { health: 'unknown', says: ready?.message ?? 'no agent has written it yet' };
+  return { health: ready.status === 'True' ? 'ok' : 'failed', says: ready.message };
 }
 
 /** An import repeats the cluster's own endpoints. */
@@ -110,7 +110,7 @@ function endpointsOf({ metadata, endpoints, ports }: EndpointSlice, own: string)
       address: remoteFamily(addresses[0]) === undefined ? addresses.join(', ') : 'in another network',
       port,
       cluster,
-      standing: isOffered(endpoint) && !isLeaving ? 'ok' : 'failed',
+      health: isOffered(endpoint) && !isLeaving ? 'ok' : 'failed',
       says,
       zone,
       sinceMs: timeOf(metadata.creationTimestamp),

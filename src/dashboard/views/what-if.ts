@@ -1,8 +1,8 @@
 // Plans an export that is added or taken back, by the rules of `portolan plan`, on copies: nothing is written, not even as a
 // dry run. Pure but for the copies it reads.
 
-import type { ClusterFacts } from '../../clusterset/explain/foresee.ts';
-import { foreseeChange } from '../../clusterset/explain/foresight.ts';
+import type { ClusterFacts } from '../../clusterset/explain/predict.ts';
+import { previewChange } from '../../clusterset/explain/preview-change.ts';
 import type { SetState } from '../../clusterset/explain/set-state.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
@@ -36,17 +36,17 @@ export function planChange(landscape: Landscape, { cluster, key, change }: PlanQ
     );
   const present = factsOf(watch, { state, key, nowMs: landscape.nowMs });
   const next = changed(present, { key, change, nowMs: landscape.nowMs });
-  const foresight = foreseeChange({ state, present, next }, key);
+  const preview = previewChange({ state, present, next }, key);
   return {
     cluster,
     service: key,
     change,
-    conditions: foresight.conditions,
-    changes: foresight.changes,
-    clusters: foresight.clusters,
-    conflicts: foresight.conflicts.map((one) => conflictView(one, key)),
-    elsewhere: foresight.elsewhere,
-    flip: foresight.flip,
+    conditions: preview.conditions,
+    changes: preview.changes,
+    clusters: preview.clusters,
+    conflicts: preview.conflicts.map((one) => conflictView(one, key)),
+    elsewhere: preview.elsewhere,
+    flip: preview.flip,
   };
 }
 

@@ -4,7 +4,7 @@
 import type { Severity } from '../../doctor/codes.ts';
 
 /** How a fact stands: fine, in conflict, fine in part, failed, old, or not known. Never shown by colour alone. */
-export type Standing = 'ok' | 'conflict' | 'limited' | 'failed' | 'stale' | 'unknown';
+export type Health = 'ok' | 'conflict' | 'limited' | 'failed' | 'stale' | 'unknown';
 
 export interface HomeRow {
   readonly name: string;
@@ -30,7 +30,7 @@ export interface ClusterRow {
   readonly zone: string;
   /** Clusters of one network reach each other directly. */
   readonly network: string;
-  readonly standing: Standing;
+  readonly health: Health;
   /** Why it stands so, in words. */
   readonly says: string;
   readonly renewedMs: number | undefined;
@@ -88,7 +88,7 @@ export interface PartRow {
 export interface ServiceRow {
   readonly key: string;
   readonly type: string;
-  readonly standing: Standing;
+  readonly health: Health;
   readonly says: string;
   readonly ips: readonly string[];
   readonly exporters: readonly ExporterCell[];
@@ -98,7 +98,7 @@ export interface ServiceRow {
 export interface ExporterCell {
   readonly cluster: string;
   readonly ready: number | undefined;
-  readonly standing: Standing;
+  readonly health: Health;
   /** Fields in which it differs from the outcome. */
   readonly differs: readonly string[];
 }
@@ -132,7 +132,7 @@ export interface PeerRow {
   readonly id: string;
   readonly cluster: string;
   readonly name: string;
-  readonly standing: Standing;
+  readonly health: Health;
   readonly taking: PeerSideRow | undefined;
   readonly giving: PeerSideRow | undefined;
   readonly services: readonly PeerServiceRow[];
@@ -164,7 +164,7 @@ export interface ExternalRow {
   readonly id: string;
   readonly cluster: string;
   readonly name: string;
-  readonly standing: Standing;
+  readonly health: Health;
   readonly says: string;
   readonly matches: readonly string[];
   readonly destination: string;
@@ -178,7 +178,7 @@ export interface EventRow {
   readonly atMs: number;
   readonly cluster: string;
   readonly kind: 'export' | 'conflict' | 'lease' | 'peer' | 'event' | 'dashboard';
-  readonly standing: Standing;
+  readonly health: Health;
   readonly subject: string;
   readonly text: string;
 }

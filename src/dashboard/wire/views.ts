@@ -2,7 +2,7 @@
 // times are milliseconds since 1970.
 
 import type { Severity } from '../../doctor/codes.ts';
-import type { Standing } from './rows.ts';
+import type { Health } from './rows.ts';
 
 export interface ConditionView {
   readonly type: string;
@@ -35,7 +35,7 @@ export interface EndpointView {
   readonly port: string;
   /** The cluster it runs in. */
   readonly cluster: string;
-  readonly standing: Standing;
+  readonly health: Health;
   readonly says: string;
   readonly zone: string;
   readonly sinceMs: number | undefined;
@@ -62,7 +62,7 @@ export interface ServiceInCluster {
   readonly endpoints: readonly EndpointView[];
   readonly endpointCount: number;
   /** Whether connections to its clusterset IP are carried here. */
-  readonly traffic: { readonly standing: Standing; readonly says: string };
+  readonly traffic: { readonly health: Health; readonly says: string };
   readonly hasResolver: boolean;
 }
 

@@ -21,8 +21,8 @@ import { aclHandler } from '../handlers/acl.ts';
 import { chaosHandler } from '../handlers/chaos.ts';
 import { cookieHandler } from '../handlers/cookies.ts';
 import { forwardHandler } from '../handlers/forward.ts';
-import { islandHandler } from '../handlers/island.ts';
 import { type LocalConfig, localHandler } from '../handlers/local.ts';
+import { peerFqdnHandler } from '../handlers/peer-fqdns.ts';
 import { podHandler } from '../handlers/pods.ts';
 import { ednsHandler, metaHandler, refuseHandler } from '../handlers/refusals.ts';
 import { reverseHandler, virtualRanges } from '../handlers/reverse.ts';
@@ -159,11 +159,11 @@ export function buildChain(parts: ChainParts): Handler[] {
   const zoneOf = ({ name, zone }: OwnZone) =>
     zoneHandler({ ...(name === 'authority' ? asked : askedHere), name, zone });
   const elsewhere = [...(peerNames?.elsewhere ?? []), ...own.map(({ zone }) => zone.bytes)];
-  const islands = peerNames && islandHandler({ ...askedHere, ...peerNames, elsewhere, name: 'peers' });
+  const peerFqdns = peerNames && peerFqdnHandler({ ...askedHere, ...peerNames, elsewhere, name: 'peers' });
   const ownHandlers = own.map(zoneOf);
   const locals = records && config.local && localHandler({ ...config.local, records, reader, stubZones, follow });
   const followOn = createAliasFollower({
-    handlers: [...ownHandlers, ...present(locals), ...present(islands), stub, ...present(upstream)],
+    handlers: [...ownHandlers, ...present(locals), ...present(peerFqdns), stub, ...present(upstream)],
     onAnswered,
     onFault,
   });
@@ -186,7 +186,7 @@ export function buildChain(parts: ChainParts): Handler[] {
     ...present(clusterZone && config.podNames === 'insecure' ? podHandler({ zone: clusterZone }) : undefined),
     ...ownHandlers,
     ...present(locals),
-    ...present(islands),
+    ...present(peerFqdns),
     // A server that answers for the cluster's domain in our place knows its addresses, but not those of peers'
     // services.
     ...present(

@@ -1,4 +1,4 @@
-// Names that the operator of this server gives it: static records and hosts, then rules. Each name with records is an island:
+// Names that the operator of this server gives it: static records and hosts, then rules. Each name with records is a zone of one name:
 // it has these and no others. What the cluster and federations answer goes first, names of addresses too.
 
 import { classAny, classIn, rcode, recordType } from '../../base/dns/codes.ts';
@@ -38,7 +38,7 @@ const nowhere: Standpoint = { cluster: 0, zone: 0, region: 0 };
 export function localHandler(options: LocalHandlerOptions): Handler {
   const { records, reader, stubZones, follow, ttlSeconds } = options;
   const zone = localZone(ttlSeconds);
-  const soa = new SoaTemplate(zone, { isIsland: true });
+  const soa = new SoaTemplate(zone, { isSingleName: true });
   const answerName = createZoneAnswers({
     ...{ zone, soa, follow, reader: records },
     standpointOf: () => nowhere,

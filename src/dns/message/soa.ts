@@ -1,5 +1,5 @@
 // A zone's SOA, compressed against the question: every name in it ends in the zone, and so does the question. A name that is
-// a zone of its own, an island, has its server and mailbox in another zone, and these are written out.
+// a single name outside our zones has its server and mailbox in another zone, and these are written out.
 
 import { recordType } from '../../base/dns/codes.ts';
 import { encodeName } from '../../base/dns/name.ts';
@@ -24,18 +24,18 @@ export class SoaTemplate {
   readonly #zone: Zone;
   readonly #rdata: Uint8Array;
   readonly #view: DataView;
-  readonly #isIsland: boolean;
+  readonly #isSingleName: boolean;
   readonly #primaryEnd: number;
   readonly #mailboxEnd: number;
 
-  constructor(zone: Zone, { isIsland = false } = {}) {
+  constructor(zone: Zone, { isSingleName = false } = {}) {
     // Both end in a pointer that is set for each question, or in the zone they lie in.
-    const end = isIsland ? zone.bytes : [0, 0];
+    const end = isSingleName ? zone.bytes : [0, 0];
     const server = zone.source === 'federation' ? [] : encodeName('ns.dns').subarray(0, -1);
     const primary = [...server, ...end];
     const mailbox = [...encodeName('hostmaster').subarray(0, -1), ...end];
     this.#zone = zone;
-    this.#isIsland = isIsland;
+    this.#isSingleName = isSingleName;
     this.#primaryEnd = primary.length;
     this.#mailboxEnd = primary.length + mailbox.length;
     this.#rdata = Uint8Array.from([...primary, ...mailbox, ...new Uint8Array(20)]);
@@ -56,7 +56,7 @@ export class SoaTemplate {
   /** Its owner stands at this offset of the message. */
   writeAt(answer: Answer, section: Section, serial: number, ownerAt: number): void {
     const pointer = 0xc000 | ownerAt;
-    if (!this.#isIsland) {
+    if (!this.#isSingleName) {
       this.#view.setUint16(this.#primaryEnd - 2, pointer);
       this.#view.setUint16(this.#mailboxEnd - 2, pointer);
     }

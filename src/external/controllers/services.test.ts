@@ -21,7 +21,7 @@ import type { NameOwner } from '../rules/hostnames.ts';
 import { createAuthority } from '../testing/pem.ts';
 import { externalService } from '../testing/services.ts';
 import { runBrokerCopies } from './broker-copies.ts';
-import { type ExternalGround, ExternalServicesController } from './services.ts';
+import { type ExternalContext, ExternalServicesController } from './services.ts';
 
 const namespace = 'portolan-system';
 const vip = (value: string, more = '') =>
@@ -49,7 +49,7 @@ async function start({
   const simulation = given.simulation ?? new Simulation({ seed: 1 });
   const home = await startHome(simulation, cluster);
   const settle = <T>(work: Promise<T>) => simulation.time.settle(work);
-  const ground: ExternalGround = {
+  const context: ExternalContext = {
     ranges: ranges.map((text) => parseRange(text)!),
     zones: ['cluster.local'],
     pools: [{ whose: 'the clusterset', range: parseRange('243.0.0.0/12')! }],
@@ -63,7 +63,7 @@ async function start({
       ...{
         place: () => ({ clusterset: 'prod', cluster }),
         othersAt: (name: string) => others.filter(({ hostnames }) => hostnames.includes(name)),
-        ground: () => ground,
+        context: () => context,
       },
       whenKnown: async () => {},
       plane: () => plane,

@@ -1,5 +1,5 @@
 // Keeps the external services of a cluster: holds a virtual IP for each of their names and writes their status. A change is
-// worked on together with the services that share a name or a range with it, and with no others; a change of the ground
+// worked on together with the services that share a name or a range with it, and with no others; a change of the context
 // (place, ranges, zones, generators) concerns all.
 
 import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
@@ -23,7 +23,7 @@ import { type MeshExternalService, meshExternalServiceType } from '../kinds/mesh
 import type { Plugins } from '../plugins/plugin.ts';
 import type { NameOwner } from '../rules/hostnames.ts';
 import type { Pool } from '../rules/overlaps.ts';
-import { type HeldAddresses, ServiceBook } from '../rules/service-book.ts';
+import { type HeldAddresses, ServiceIndex } from '../rules/service-index.ts';
 import { generatorCondition, isCounting, type WantedStatus } from '../rules/service-status.ts';
 import type { Place } from '../rules/visibility.ts';
 import { OverlapLog } from './overlap-log.ts';
@@ -37,8 +37,8 @@ export interface ExternalServicesOptions {
   readonly plugins: Plugins;
   /** Those of other kinds that claim a name. */
   readonly othersAt: (hostname: string) => readonly NameOwner[];
-  readonly ground: () => ExternalGround;
-  /** Nothing is decided before place and ground are known: names would be given up for a moment. */
+  readonly context: () => ExternalContext;
+  /** Nothing is decided before place and context are known: names would be given up for a moment. */
   readonly whenKnown: (signal?: AbortSignal) => Promise<void>;
   /** The Envoys that carry connections to them. */
   readonly plane: () => DataPlane;
@@ -47,7 +47,7 @@ export interface ExternalServicesOptions {
 }
 
 /** The names and addresses that the cluster leaves to external services. */
-export interface ExternalGround {
+export interface ExternalContext {
   /** Ranges of virtual IPs, at most one of each family. */
   readonly ranges: readonly IpRange[];
   /** Zones in which external services have no names. */
@@ -75,9 +75,9 @@ export class ExternalServicesController {
   readonly #claims;
   readonly #allocator;
   readonly #overlapLog;
-  /** Undefined until the first look, and when the ground has changed. */
-  #book: ServiceBook | undefined;
-  /** Services that the book has not taken in yet. */
+  /** Undefined until the first look, and when the context has changed. */
+  #index: ServiceIndex | undefined;
+  /** Services that the index has not taken in yet. */
   readonly #pending = new Set<string>();
   readonly #gate;
   readonly #sources;
@@ -121,13 +121,13 @@ export class ExternalServicesController {
       },
       {
         informer: this.#secrets,
-        keysOf: (key: string) => this.#again(this.#book?.naming(key.slice(externalNamespace.length + 1)) ?? []),
+        keysOf: (key: string) => this.#again(this.#index?.naming(key.slice(externalNamespace.length + 1)) ?? []),
       },
       {
         informer: this.#claims,
         keysOf: (_key: string, next?: AddressClaim, previous?: AddressClaim) => {
           const { owner } = (next ?? previous)!.spec;
-          return isOurs(owner) ? [...(this.#book?.claimants(owner.name) ?? []), `${releasePrefix}${owner.name}`] : [];
+          return isOurs(owner) ? [...(this.#index?.claimants(owner.name) ?? []), `${releasePrefix}${owner.name}`] : [];
         },
       },
     ];
@@ -144,7 +144,7 @@ export class ExternalServicesController {
     this.#controller.queue.add(allKey);
   }
 
-  /** The place of this cluster or its ground may have changed. */
+  /** The place of this cluster or its context may have changed. */
   nudge(): void {
     for (const key of this.#everything()) this.#controller.queue.add(key);
   }
@@ -157,7 +157,7 @@ export class ExternalServicesController {
   /** Somebody of another kind claims these names, or no longer does. */
   othersChanged(hostnames: Iterable<string>): void {
     for (const hostname of hostnames) {
-      const claimants = this.#book?.claimants(hostname) ?? new Set();
+      const claimants = this.#index?.claimants(hostname) ?? new Set();
       for (const key of claimants) this.#controller.queue.add(key);
       if (claimants.size > 0) this.#controller.queue.add(`${releasePrefix}${hostname}`);
     }
@@ -165,7 +165,7 @@ export class ExternalServicesController {
 
   /** The external service that has a name, for people; undefined if none has it. */
   holderOf(hostname: string): string | undefined {
-    return this.#book?.names.holder(hostname);
+    return this.#index?.names.holder(hostname);
   }
 
   async stop(): Promise<void> {
@@ -173,10 +173,10 @@ export class ExternalServicesController {
     await this.#controller.stop();
   }
 
-  #newBook(): ServiceBook {
-    const { ranges, zones, pools } = this.#options.ground();
+  #newIndex(): ServiceIndex {
+    const { ranges, zones, pools } = this.#options.context();
     const own = ranges.map((range) => ({ whose: 'external services', range }));
-    const made = new ServiceBook({
+    const made = new ServiceIndex({
       generators: [...this.#generators.values()].filter(isCounting),
       ...{ zones, pools: [...own, ...pools], othersAt: this.#options.othersAt },
       ...{ place: this.#options.place(), plugins: this.#options.plugins },
@@ -194,15 +194,15 @@ export class ExternalServicesController {
   }
 
   /** With all that has happened so far. */
-  #currentBook(): ServiceBook {
-    this.#book ??= this.#newBook();
+  #currentIndex(): ServiceIndex {
+    this.#index ??= this.#newIndex();
     for (const key of this.#pending) {
       this.#pending.delete(key);
-      const { services: others, hostnames } = this.#book.set(key, this.#services.get(key));
+      const { services: others, hostnames } = this.#index.set(key, this.#services.get(key));
       for (const other of others) this.#controller.queue.add(other);
       this.#namesChanged(hostnames);
     }
-    return this.#book;
+    return this.#index;
   }
 
   #namesChanged(hostnames: ReadonlySet<string>): void {
@@ -213,13 +213,13 @@ export class ExternalServicesController {
   }
 
   async #reconcile(key: string): Promise<{ requeueAfterMs: number } | undefined> {
-    const current = this.#currentBook();
+    const current = this.#currentIndex();
     if (key === allKey) return undefined;
     if (key === generatorsKey) return this.#writeGenerators(current);
     if (key.startsWith(releasePrefix)) return this.#release(current, key.slice(releasePrefix.length));
     const held = await this.#hold(current, key);
     // Something happened meanwhile: look at it first.
-    if (this.#book !== current || this.#pending.size > 0) {
+    if (this.#index !== current || this.#pending.size > 0) {
       this.#controller.queue.add(key);
       return undefined;
     }
@@ -236,8 +236,8 @@ export class ExternalServicesController {
     return current.hasCertificates(key) ? { requeueAfterMs: lookAgainMs } : undefined;
   }
 
-  async #hold(current: ServiceBook, key: string): Promise<HeldAddresses> {
-    const { ranges } = this.#options.ground();
+  async #hold(current: ServiceIndex, key: string): Promise<HeldAddresses> {
+    const { ranges } = this.#options.context();
     const ips = new Map<string, string[]>();
     const exhausted = new Map<string, string>();
     for (const { hostname, status } of current.addressesOf(key)) {
@@ -253,7 +253,7 @@ export class ExternalServicesController {
     return { ips, exhausted };
   }
 
-  async #release(current: ServiceBook, hostname: string): Promise<undefined> {
+  async #release(current: ServiceIndex, hostname: string): Promise<undefined> {
     const owner = ownerOfName(hostname);
     const isHeld = this.#claims
       .byIndex(claimsByOwner, ownerKey(owner))
@@ -274,7 +274,7 @@ export class ExternalServicesController {
       .catch(ignoreGone);
   }
 
-  async #writeGenerators(current: ServiceBook): Promise<undefined> {
+  async #writeGenerators(current: ServiceIndex): Promise<undefined> {
     for (const generator of [...this.#generators.values()].sort(byName)) {
       const selected = isCounting(generator) ? current.names.selected(generator) : 0;
       const condition = generatorCondition(generator, selected);
@@ -300,7 +300,7 @@ export class ExternalServicesController {
   }
 
   #everything(): string[] {
-    this.#book = undefined;
+    this.#index = undefined;
     return [allKey, generatorsKey];
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { HostnameGenerator } from '../kinds/hostname-generator.ts';
 import type { MeshExternalService } from '../kinds/mesh-external-service.ts';
 import { externalService, hostnameGenerator, type ServiceWords } from '../testing/services.ts';
-import { HostnameBook, type NameOwner } from './hostnames.ts';
+import { HostnameIndex, type NameOwner } from './hostnames.ts';
 import { ownerId, ownerOf } from './rule.ts';
 import { visibilityIn } from './visibility.ts';
 
@@ -23,20 +23,20 @@ interface HostnameInput {
 
 const idOf = (object: MeshExternalService) => ownerId(ownerOf(object));
 
-function plan({ resources, generators = [], others = [], zones = [] }: HostnameInput): HostnameBook {
+function plan({ resources, generators = [], others = [], zones = [] }: HostnameInput): HostnameIndex {
   const othersAt = (name: string) =>
     others.filter(({ hostnames }) => hostnames.join(' ').toLowerCase().split(' ').includes(name));
-  const book = new HostnameBook({ generators, zones, othersAt });
-  for (const object of resources) book.set(idOf(object), object);
-  return book;
+  const index = new HostnameIndex({ generators, zones, othersAt });
+  for (const object of resources) index.set(idOf(object), object);
+  return index;
 }
 
 function lines(input: HostnameInput): string[] {
-  const book = plan(input);
+  const index = plan(input);
   return input.resources
     .map(idOf)
     .flatMap((id) =>
-      book
+      index
         .addressesOf(id)
         .map((address) =>
           [id, address.hostname, address.status, `${address.origin.kind}/${address.origin.name}`, address.reason ?? '']
@@ -76,11 +76,11 @@ describe('hostnames', () => {
     const spec = '{ selector: {}, template: "{{ name }}.a.ext" }';
     expect(lines({ resources, generators: [hostnameGenerator('g', spec)] })).toEqual([]);
     const generator = hostnameGenerator('g', spec);
-    const book = plan({ resources, generators: [generator] });
-    expect(book.selected(generator)).toBe(1001);
+    const index = plan({ resources, generators: [generator] });
+    expect(index.selected(generator)).toBe(1001);
     // One fewer, and all of them have their names.
-    expect(book.set('s7', undefined).size).toBe(1000);
-    expect(book.addressesOf('s8')).toMatchObject([{ hostname: 's8.a.ext', status: 'Available' }]);
+    expect(index.set('s7', undefined).size).toBe(1000);
+    expect(index.addressesOf('s8')).toMatchObject([{ hostname: 's8.a.ext', status: 'Available' }]);
     const allowed = hostnameGenerator('g', spec, { 'portolan.dev/allow-many': 'true' });
     expect(lines({ resources, generators: [allowed] })).toHaveLength(1001);
   });

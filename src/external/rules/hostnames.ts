@@ -17,7 +17,7 @@ export interface NameOwner {
   readonly hostnames: readonly string[];
 }
 
-export interface HostnameGround {
+export interface HostnameContext {
   /** Valid copies of the broker's. */
   readonly generators: readonly HostnameGenerator[];
   /** Zones in which an external service has no name. */
@@ -40,8 +40,8 @@ interface Entry {
   readonly selectedBy: readonly string[];
 }
 
-export class HostnameBook {
-  readonly #ground: HostnameGround;
+export class HostnameIndex {
+  readonly #context: HostnameContext;
   readonly #generators: readonly HostnameGenerator[];
   /** By id of the resource. */
   readonly #entries = new Map<string, Entry>();
@@ -49,9 +49,9 @@ export class HostnameBook {
   readonly #claims = new Map<string, Set<string>>();
   readonly #selected = new Map<string, number>();
 
-  constructor(ground: HostnameGround) {
-    this.#ground = ground;
-    this.#generators = ground.generators.toSorted((a, b) => compareText(ownName(a), ownName(b)));
+  constructor(context: HostnameContext) {
+    this.#context = context;
+    this.#generators = context.generators.toSorted((a, b) => compareText(ownName(a), ownName(b)));
   }
 
   /** A valid and visible resource came or changed, or is gone. Returns the hostnames that this is about. */
@@ -126,7 +126,7 @@ export class HostnameBook {
   }
 
   #zoneOf(hostname: string): string | undefined {
-    return this.#ground.zones.find((one) => hostname === one || hostname.endsWith(`.${one}`));
+    return this.#context.zones.find((one) => hostname === one || hostname.endsWith(`.${one}`));
   }
 
   #settle(address: ExternalAddress, id: string): ExternalAddress {
@@ -146,7 +146,7 @@ export class HostnameBook {
       const { createdMs: sinceMs } = ownerOf(this.#entries.get(id)!.object);
       return { owner: ownerOfId(id), key: `${ourKind} ${id}`, name: id.split('/').at(-1)!, sinceMs };
     });
-    const others = this.#ground.othersAt(hostname).map(({ kind, key, createdMs: sinceMs }): Claim => {
+    const others = this.#context.othersAt(hostname).map(({ kind, key, createdMs: sinceMs }): Claim => {
       return { owner: `${kind} ${key}`, key: `${kind} ${key}`, name: key.split('/').at(-1)!, sinceMs };
     });
     return [...own, ...others].sort(compareRights);

@@ -11,7 +11,7 @@ import { type Member, MemberFollower } from '../../clusterset/members/follower.t
 import { readHeartbeat } from '../../clusterset/members/read-heartbeat.ts';
 import { timesFor } from '../../clusterset/rules/leases/heartbeat-rate.ts';
 import { homeAwayOf } from '../../clusterset/rules/leases/home-away.ts';
-import { LeaseJudge, type LeaseTimes } from '../../clusterset/rules/leases/lease-judge.ts';
+import { LeaseMonitor, type LeaseTimes } from '../../clusterset/rules/leases/lease-monitor.ts';
 import { parseRecordName } from '../../clusterset/rules/names.ts';
 import { readSetPolicy } from '../../clusterset/rules/set-policy.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
@@ -41,7 +41,7 @@ export class FederationAttachment {
   readonly #members;
   #leaseTimes = timesOf(undefined, 0);
   #virtualRanges;
-  readonly #judge;
+  readonly #monitor;
   readonly #waiters: (() => void)[] = [];
   #hasSynced = false;
   readonly #stopProbing;
@@ -62,7 +62,7 @@ export class FederationAttachment {
       },
       removed: (member) => {
         for (const shard of member.shards.values()) this.#withdraw(member, shard);
-        this.#judge.forget(member.id);
+        this.#monitor.forget(member.id);
         this.#options.sink.setClusterAlive(member.id, true);
       },
       // Its place or its limits may have changed.
@@ -76,7 +76,7 @@ export class FederationAttachment {
     });
     const { virtualRanges } = readSetPolicy(undefined);
     this.#virtualRanges = virtualRanges;
-    this.#judge = new LeaseJudge(() => this.#leaseTimes);
+    this.#monitor = new LeaseMonitor(() => this.#leaseTimes);
     this.federations.on((_key, next, previous) => {
       if ((next ?? previous)?.metadata.name !== this.#options.federation || isSameSpec(next, previous)) return;
       if (next) this.#options.sink.setPolicy(this.#options.federation, next.spec?.policy ?? 'ordered');
@@ -130,12 +130,12 @@ export class FederationAttachment {
   #see(id: string, lease: Lease): void {
     const token = lease.metadata.resourceVersion ?? '';
     const homeAwaySince = homeAwayOf(lease)?.since;
-    this.#judge.seen({ cluster: id, token, nowMs: this.#options.world.clock.monotonicMs(), homeAwaySince });
+    this.#monitor.seen({ cluster: id, token, nowMs: this.#options.world.clock.monotonicMs(), homeAwaySince });
     this.#tellVerdict(id);
   }
 
   #tellVerdict(id: string): void {
-    this.#options.sink.setClusterAlive(id, this.#judge.verdict(id) === 'alive');
+    this.#options.sink.setClusterAlive(id, this.#monitor.verdict(id) === 'alive');
   }
 
   #checkSynced(): void {
@@ -167,12 +167,12 @@ export class FederationAttachment {
       const set = await getOrUndefined<ClusterSet>(this.#options.broker, clusterSetType, ref);
       this.#leaseTimes = timesOf(set, this.#members.all().length);
       this.#followRanges(set);
-      this.#judge.ownRenewed(this.#options.world.clock.monotonicMs());
-      for (const id of this.#judge.suspects()) await this.#lookOnceMore(id);
+      this.#monitor.ownRenewed(this.#options.world.clock.monotonicMs());
+      for (const id of this.#monitor.suspects()) await this.#lookOnceMore(id);
       for (const { id } of this.#members.all()) this.#tellVerdict(id);
       this.#options.sink.setStale(false);
     } catch {
-      this.#judge.ownRenewalFailed();
+      this.#monitor.ownRenewalFailed();
       if (this.#hasSynced) this.#options.sink.setStale(true);
     }
   }
@@ -183,8 +183,8 @@ export class FederationAttachment {
       const lease = await readHeartbeat(this.#options.broker, namespace);
       if (lease) this.#see(id, lease);
     }
-    this.#judge.condemn(id);
-    if (this.#judge.verdict(id) === 'stale')
+    this.#monitor.condemn(id);
+    if (this.#monitor.verdict(id) === 'stale')
       this.#options.log.info('lease of a cluster expired, its shards are left out', { cluster: id });
   }
 }

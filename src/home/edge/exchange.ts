@@ -7,15 +7,15 @@ import { errorResponse } from '../encoding/respond.ts';
 import type { ApiRequest, RequestTrail } from '../model/access.ts';
 import { StatusError } from '../model/status.ts';
 import { asStatusError } from '../model/status-errors.ts';
-import type { Carrier } from './carriers.ts';
 import type { EdgeLimits } from './limits.ts';
 import { clientFields, type TlsClient } from './tls-client.ts';
+import type { Transport } from './transports.ts';
 
 const pieceBytes = 256 * 1024;
 const noDeadline = Number.POSITIVE_INFINITY;
 
 export interface ExchangeOptions {
-  readonly carrier: Carrier;
+  readonly transport: Transport;
   readonly client: TlsClient;
   readonly wallMs: number;
   /** Empty for a request that is not audited. */
@@ -55,8 +55,8 @@ export class Exchange {
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
-    options.carrier.onGone(() => this.#gone());
-    options.carrier.output.on('error', ignore);
+    options.transport.onGone(() => this.#gone());
+    options.transport.output.on('error', ignore);
   }
 
   get wallMs(): number {
@@ -67,8 +67,8 @@ export class Exchange {
     return this.#options.auditId;
   }
 
-  get carrier(): Carrier {
-    return this.#options.carrier;
+  get transport(): Transport {
+    return this.#options.transport;
   }
 
   async run(): Promise<void> {
@@ -77,8 +77,8 @@ export class Exchange {
       if (this.#isGone) discard(response);
       else await this.#send(response);
     } catch (error) {
-      this.#options.log.error('an answer broke off', { path: this.carrier.path, error: errorText(error) });
-      this.carrier.cut('failed');
+      this.#options.log.error('an answer broke off', { path: this.transport.path, error: errorText(error) });
+      this.transport.cut('failed');
     } finally {
       this.#deadlineMs = noDeadline;
       this.#options.bodies.bytes -= this.#bodyBytes;
@@ -100,7 +100,7 @@ export class Exchange {
     this.#iterator = undefined;
     this.#abort?.abort();
     void iterator?.return?.();
-    this.carrier.output.end();
+    this.transport.output.end();
     this.#wake?.();
   }
 
@@ -123,8 +123,8 @@ export class Exchange {
   }
 
   #receive(): Promise<Uint8Array> {
-    const { carrier, limits, bodies } = this.#options;
-    const { input } = carrier;
+    const { transport, limits, bodies } = this.#options;
+    const { input } = transport;
     return new Promise((resolve, reject) => {
       const chunks: Uint8Array[] = [];
       let length = 0;
@@ -132,11 +132,11 @@ export class Exchange {
         this.#deadlineMs = noDeadline;
         input.removeAllListeners('data');
         this.#isRestRefused = true;
-        carrier.refuseRest();
+        transport.refuseRest();
         reject(error);
       };
       this.#expire(limits.bodyMsMax, () => refuse(bodyTooSlow(limits.bodyMsMax)));
-      if (Number(carrier.headers['content-length'] ?? 0) > limits.bodyBytesMax) return refuse(bodyTooLarge(limits));
+      if (Number(transport.headers['content-length'] ?? 0) > limits.bodyBytesMax) return refuse(bodyTooLarge(limits));
       this.#wake = () => reject(new StatusError('BadRequest', 'the request broke off before its end'));
       input.on('data', (chunk: Uint8Array) => {
         length += chunk.length;
@@ -176,19 +176,19 @@ export class Exchange {
 
   /** The time for handling begins anew once the body is there. */
   #request(onBody: () => void): ApiRequest {
-    const { carrier, client, wallMs } = this.#options;
+    const { transport, client, wallMs } = this.#options;
     const signal = () => this.#signal();
     const request: ApiRequest & { body?: Uint8Array } = {
       // RFC 9110 section 9.3.2: HEAD is GET without the body, which is left out when the answer is sent.
-      method: carrier.method === 'HEAD' ? 'GET' : carrier.method,
-      path: carrier.path,
-      headers: carrier.headers,
+      method: transport.method === 'HEAD' ? 'GET' : transport.method,
+      path: transport.path,
+      headers: transport.headers,
       get signal() {
         return signal();
       },
       ...clientFields(client, wallMs),
       trail: this.trail,
-      ...(carrier.hasBody && { receiveBody: () => (received ??= receive()) }),
+      ...(transport.hasBody && { receiveBody: () => (received ??= receive()) }),
     };
     let received: Promise<void> | undefined;
     const receive = async () => {
@@ -206,25 +206,25 @@ export class Exchange {
   }
 
   async #send(response: HttpResponse): Promise<void> {
-    const { carrier, onResponse } = this.#options;
+    const { transport, onResponse } = this.#options;
     const { body } = response;
     this.status = response.status;
     this.isStream = !(body instanceof Uint8Array);
     this.#isEndless = response.isEndless ?? false;
     onResponse(this, response);
-    if (carrier.hasBody && !this.#isReceived && !this.#isRestRefused) carrier.ignoreRest();
+    if (transport.hasBody && !this.#isReceived && !this.#isRestRefused) transport.ignoreRest();
     if (body instanceof Uint8Array) {
-      carrier.respond(response.status, response.headers, body.length);
+      transport.respond(response.status, response.headers, body.length);
       await this.#sendBytes(body);
     } else {
-      carrier.respond(response.status, response.headers);
+      transport.respond(response.status, response.headers);
       await this.#sendStream(body);
     }
     await this.#delivered();
   }
 
   async #sendBytes(body: Uint8Array): Promise<void> {
-    const { output, method } = this.carrier;
+    const { output, method } = this.transport;
     const sent = method === 'HEAD' ? new Uint8Array() : body;
     let from = 0;
     while (sent.length - from > pieceBytes) {
@@ -238,8 +238,8 @@ export class Exchange {
 
   // The next chunk is requested only after the last one was sent, so the producer notices a slow reader.
   async #sendStream(body: AsyncIterable<Uint8Array>): Promise<void> {
-    const { carrier } = this;
-    const { output, method } = carrier;
+    const { transport } = this;
+    const { output, method } = transport;
     const iterator = body[Symbol.asyncIterator]();
     if (method === 'HEAD' || (this.#isEnding && this.#isEndless)) {
       void iterator.return?.();
@@ -250,7 +250,7 @@ export class Exchange {
     while (this.#iterator !== undefined) {
       const step = await iterator.next();
       if (this.#iterator === undefined || step.done) break;
-      carrier.batchThisTurn();
+      transport.batchThisTurn();
       if (!output.write(step.value)) await this.#drained();
     }
     this.#iterator = undefined;
@@ -264,24 +264,24 @@ export class Exchange {
   /** Until the answer has left, or the reader has: either closes the exchange. */
   async #delivered(): Promise<void> {
     if (!this.#isRestRefused) await this.#until('gone');
-    else if (!this.carrier.output.writableFinished) await this.#until('finish');
+    else if (!this.transport.output.writableFinished) await this.#until('finish');
   }
 
   #until(event: 'drain' | 'finish' | 'gone'): Promise<void> {
-    const { carrier, limits, onStall } = this.#options;
+    const { transport, limits, onStall } = this.#options;
     return new Promise((resolve) => {
       if (this.#isGone) return resolve();
       const done = () => {
         this.#deadlineMs = noDeadline;
         this.#wake = undefined;
-        if (event !== 'gone') carrier.output.removeListener(event, done);
+        if (event !== 'gone') transport.output.removeListener(event, done);
         resolve();
       };
       this.#wake = done;
-      if (event !== 'gone') carrier.output.once(event, done);
+      if (event !== 'gone') transport.output.once(event, done);
       this.#expire(limits.stallMsMax, () => {
         onStall();
-        carrier.cut('stalled');
+        transport.cut('stalled');
       });
     });
   }
@@ -292,7 +292,7 @@ export class Exchange {
   }
 }
 
-/** A fault of a carrier ends it; an exchange needs no more than that. */
+/** A fault of a transport ends it; an exchange needs no more than that. */
 function ignore(): void {}
 
 /** An abandoned answer may hold resources that must be released. */

@@ -23,11 +23,11 @@ import type { ApiRequest } from '../model/access.ts';
 import { StatusError } from '../model/status.ts';
 import { type AuditSink, auditEvent } from '../security/audit.ts';
 import type { Pki } from '../security/pki.ts';
-import { type Carrier, http1Carrier, http2Carrier } from './carriers.ts';
 import { type Connection, Connections } from './connections.ts';
 import { countNothing, type EdgeCounters, edgeCounters } from './counters.ts';
 import { Exchange } from './exchange.ts';
 import { defaultLimits, type EdgeLimits } from './limits.ts';
+import { http1Transport, http2Transport, type Transport } from './transports.ts';
 
 export interface ServeOptions {
   readonly api: { handle(request: ApiRequest): Promise<HttpResponse> };
@@ -194,7 +194,7 @@ class Edge implements ApiServer {
     if (this.#isTooHeavy(request.socket.remoteAddress, headerBytes(request.rawHeaders)))
       return refuseBrokenHttp1({ code: 'too many heavy headers' }, request.socket);
     if (this.#isClosing) response.shouldKeepAlive = false;
-    connection.inTurn(() => this.#begin(http1Carrier(request, response), connection));
+    connection.inTurn(() => this.#begin(http1Transport(request, response), connection));
   }
 
   #onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number): void {
@@ -204,15 +204,15 @@ class Edge implements ApiServer {
       stream.close(constants.NGHTTP2_REFUSED_STREAM);
       return;
     }
-    this.#begin(http2Carrier(stream, headers, flags), connection);
+    this.#begin(http2Transport(stream, headers, flags), connection);
   }
 
-  #begin(carrier: Carrier, connection: Connection): void {
+  #begin(transport: Transport, connection: Connection): void {
     const { api, world, log } = this.#options;
     connection.hasRequested = true;
     connection.openExchanges++;
     const exchange = new Exchange({
-      carrier,
+      transport,
       client: connection.client,
       wallMs: world.clock.wallMs(),
       auditId: this.#audit === undefined ? '' : world.random.uuid(),
@@ -249,7 +249,7 @@ class Edge implements ApiServer {
     connection.activeMs = this.#nowMs();
     this.#record(exchange, connection, 'ResponseComplete');
     this.#counters.requestDone({
-      method: exchange.carrier.method,
+      method: exchange.transport.method,
       status: exchange.status,
     });
     connection.nextInTurn();
@@ -262,9 +262,9 @@ class Edge implements ApiServer {
       auditEvent({
         stage,
         auditId: exchange.auditId,
-        method: exchange.carrier.method,
-        path: exchange.carrier.path,
-        userAgent: exchange.carrier.headers['user-agent'] ?? '',
+        method: exchange.transport.method,
+        path: exchange.transport.path,
+        userAgent: exchange.transport.headers['user-agent'] ?? '',
         sourceAddress: connection.address,
         status: exchange.status,
         trail: exchange.trail,

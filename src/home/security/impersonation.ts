@@ -41,8 +41,8 @@ function impliedGroups(name: string, groups: readonly string[]): string[] {
     namespace !== undefined && groups.length === 0
       ? ['system:serviceaccounts', `system:serviceaccounts:${namespace}`]
       : groups;
-  const standing = name === 'system:anonymous' ? 'system:unauthenticated' : 'system:authenticated';
-  return [...new Set([...base, standing])];
+  const authGroup = name === 'system:anonymous' ? 'system:unauthenticated' : 'system:authenticated';
+  return [...new Set([...base, authGroup])];
 }
 
 function userNeed(name: string): Attributes {

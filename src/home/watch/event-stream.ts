@@ -16,7 +16,7 @@ export interface EventStreamOptions {
 
 type Result = IteratorResult<Uint8Array, undefined>;
 
-/** As much as is handed to the carrier at once. */
+/** As much as is handed to the transport at once. */
 const chunkBytesMax = 256 * 1024;
 
 export class EventStream implements AsyncIterableIterator<Uint8Array, undefined> {

@@ -62,20 +62,20 @@ interface Observation {
 }
 
 export function standForLeader(options: LeaderOptions): Candidate {
-  const standing = new Standing(options);
-  const running = standing.run();
+  const candidate = new LeaderCandidate(options);
+  const running = candidate.run();
   return {
-    isLeader: () => standing.isLeader(),
-    problem: () => standing.problem,
-    isHeldByOther: () => standing.isHeldByOther,
+    isLeader: () => candidate.isLeader(),
+    problem: () => candidate.problem,
+    isHeldByOther: () => candidate.isHeldByOther,
     stop: async () => {
-      standing.stop();
+      candidate.stop();
       await running;
     },
   };
 }
 
-class Standing {
+class LeaderCandidate {
   isHeldByOther = false;
   /** Error of the last attempt. */
   problem = '';

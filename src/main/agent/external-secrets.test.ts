@@ -18,7 +18,7 @@ import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { externalResources } from '../../xds/external/generate.ts';
 import { ExternalSource } from '../../xds/sources/external.ts';
 import { watchSecrets } from '../../xds/sources/home-secrets.ts';
-import { ViewBook } from '../../xds/view/view-book.ts';
+import { ViewIndex } from '../../xds/view/view-index.ts';
 import { startExternal } from './external.ts';
 
 const namespace = 'portolan-system';
@@ -57,8 +57,8 @@ test('secrets of external services -> in no log, status, explanation or resource
     ...{ world: world('copies'), log, home: admin, broker: broker.admin, namespace },
     place: { clusterset: 'prod', cluster: 'east' },
   });
-  const book = new ViewBook();
-  const common = { client: admin, world: world('xds'), log, book, namespace };
+  const views = new ViewIndex();
+  const common = { client: admin, world: world('xds'), log, views, namespace };
   const secrets = watchSecrets({ ...common, namespace: externalNamespace });
   secrets.start();
   new ExternalSource({
@@ -109,7 +109,7 @@ test('secrets of external services -> in no log, status, explanation or resource
   const resources = externalResources({ ...input, address: '::', ports: { inspected: 15_001, plain: 15_002 } });
   const held = resources.filter(({ type }) => type === 'secret');
   expect(JSON.stringify(held)).toContain(base64(client.key));
-  expect([...book.external.entries('secret')]).toHaveLength(held.length);
+  expect([...views.external.entries('secret')]).toHaveLength(held.length);
   // No Envoy has acknowledged the good one here; with the others TLS itself is wrong.
   const reasonOf = ({ status }: MeshExternalService) =>
     status?.conditions?.find(({ type }) => type === 'Ready')?.reason;
@@ -121,7 +121,7 @@ test('secrets of external services -> in no log, status, explanation or resource
     explanation: formatConnection({ to: '10.0.0.1:1' }, explainConnection(input, connection)).join('\n'),
     resources: JSON.stringify(resources.filter(({ type }) => type !== 'secret')),
     sent: (['cluster', 'listener', 'route'] as const)
-      .flatMap((type) => [...book.external.entries(type)])
+      .flatMap((type) => [...views.external.entries(type)])
       .map(({ any }) => Buffer.from(any).toString('latin1'))
       .join(''),
   };

@@ -1,4 +1,4 @@
-// The parts of an agent that keep external services: their controller, the ground that the cluster leaves to them, and
+// The parts of an agent that keep external services: their controller, the context that the cluster leaves to them, and
 // other owners of names. They need no broker and no lease: what two agents write is the same.
 
 import { isSameJson } from '../../base/json.ts';
@@ -7,9 +7,9 @@ import { parseRange } from '../../base/net/ip.ts';
 import type { World } from '../../base/world.ts';
 import { clusterSetDefaults } from '../../clusterset/kinds/cluster-set.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
+import { readAddressPlan } from '../../clusterset/rules/address-plan.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
-import { readGround } from '../../clusterset/rules/set-ground.ts';
-import { type ExternalGround, ExternalServicesController } from '../../external/controllers/services.ts';
+import { type ExternalContext, ExternalServicesController } from '../../external/controllers/services.ts';
 import { builtinPlugins } from '../../external/plugins/builtin.ts';
 import type { Plugins } from '../../external/plugins/plugin.ts';
 import { defaultClusterset } from '../../external/rules/visibility.ts';
@@ -59,7 +59,7 @@ export function startExternal(options: ExternalOptions): ExternalPart {
       await Promise.all([options.whenMembershipKnown(signal), written.whenSynced(signal), peers.whenSynced(signal)]);
     },
     plane: () => planes.of('sidecar'),
-    ground: () => groundIn(written.get(`${systemNamespace}/${clusterSetDnsName}`)),
+    context: () => contextIn(written.get(`${systemNamespace}/${clusterSetDnsName}`)),
   });
   const planes = watchDataPlane({ ...at, roles: ['sidecar'], onChange: () => controller.planeChanged() });
   const losses = runPeerNameLosses({
@@ -84,8 +84,8 @@ export function startExternal(options: ExternalOptions): ExternalPart {
   };
 }
 
-function groundIn(written: ConfigMap | undefined): ExternalGround {
-  const set = written && readGround(written);
+function contextIn(written: ConfigMap | undefined): ExternalContext {
+  const set = written && readAddressPlan(written);
   const { external, clusterSet, peers } = set?.ranges ?? clusterSetDefaults.addressRanges;
   const parsed = (texts: readonly string[]) => texts.flatMap((text) => parseRange(text) ?? []);
   const { zone } = readDnsOptions(written ?? {});

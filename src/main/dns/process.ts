@@ -24,7 +24,7 @@ import type { StubCertificates, StubEndpoint, StubStore } from '../../dns/config
 import type { DnsServer } from '../../dns/server.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
-import { type FollowedClusterId, followClusterId } from '../ground/followed-cluster-id.ts';
+import { type FollowedClusterId, followClusterId } from '../identity/followed-cluster-id.ts';
 import { dnsCertificates } from './certificates.ts';
 import { LocalNames } from './local-names.ts';
 import { startResolver } from './part.ts';

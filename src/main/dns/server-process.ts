@@ -22,7 +22,7 @@ import {
 import { parseListen } from '../../cli/roles/options.ts';
 import type { TlsMaterial } from '../../dns/config/config.ts';
 import type { DnsServer } from '../../dns/server.ts';
-import type { FollowedClusterId } from '../ground/followed-cluster-id.ts';
+import type { FollowedClusterId } from '../identity/followed-cluster-id.ts';
 import { nodeName, openRole, untilStopped, withParts } from '../process.ts';
 import { startDnsAdmin } from './admin.ts';
 

@@ -34,8 +34,8 @@ async function join(home: Client, world: Pick<World, 'clock' | 'random'>): Promi
 /** As the agent does it. */
 async function publish(home: Client, authorities: Record<string, string>): Promise<void> {
   const ranges = { clusterSet: [], peers: [], external: [] };
-  const ground = { federationZones: [], authorities, ranges };
-  await install(home, dnsOptionsManifest(dnsOptionsOf(undefined), { ground }));
+  const addressPlan = { federationZones: [], authorities, ranges };
+  await install(home, dnsOptionsManifest(dnsOptionsOf(undefined), { addressPlan }));
 }
 
 test('stub zones: the federation is published at home -> it posts its own zone and no other; others do not', async () => {

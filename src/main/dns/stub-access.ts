@@ -6,8 +6,8 @@ import { repeat } from '../../base/repeat.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { type Credentials, certificateFacts } from '../../base/x509/certificates.ts';
 import { resolverAuthorityName, resolverAuthoritySecret } from '../../clusterset/membership/resolver-authority.ts';
+import { readAddressPlan } from '../../clusterset/rules/address-plan.ts';
 import { clusterSetDnsName } from '../../clusterset/rules/clusterset-dns.ts';
-import { readGround } from '../../clusterset/rules/set-ground.ts';
 import type { StubCertificates, StubEndpoint } from '../../dns/config/config.ts';
 import { posterName } from '../../federation/rules/poster.ts';
 import type { Client } from '../../kube/client/client.ts';
@@ -85,7 +85,7 @@ export async function openStubAccess({ world, log, home, hosts }: StubAccessOpti
     fieldSelector: `metadata.name=${clusterSetDnsName}`,
   });
   informer.on((_key, next) => {
-    const found = (next && readGround(next)?.authorities) ?? {};
+    const found = (next && readAddressPlan(next)?.authorities) ?? {};
     if (JSON.stringify(found) === JSON.stringify(posters)) return;
     posters = found;
     tell();

@@ -24,7 +24,7 @@ import { meshCardName } from '../../peering/rules/peer-introduction.ts';
 import { type MemoryHome, memoryHome, namespace, startMesh } from '../../peering/testing/edge/memory-home.ts';
 import { meshOf } from '../../peering/testing/edge/mesh.ts';
 import { eventually } from '../../peering/testing/edge/running-meshes.ts';
-import { followOwnGround } from '../ground/own-ground.ts';
+import { followReserved } from '../identity/reserved.ts';
 import { startPeeringRole } from './part.ts';
 
 const closing: (() => unknown)[] = [];
@@ -160,18 +160,18 @@ test('peering role: a peer names the address that our API has inside the cluster
       spec: { ports: [{ port: 443 }] },
     } as Service);
   const api = (await home.client.get<Service>(serviceType, ref)).spec?.clusterIP ?? '';
-  const ground = followOwnGround({
+  const reserved = followReserved({
     ...{ world: createRealWorld(), log: silentLog, home: home.client, onChanged: () => {} },
     ...{ zones: [], ranges: [], hosts: ['api.us.example'] },
   });
-  closing.push(() => ground.stop());
-  await ground.whenRead();
-  const { zones: ownZones, hosts: ownHosts } = ground.current();
+  closing.push(() => reserved.stop());
+  await reserved.whenRead();
+  const { zones: ownZones, hosts: ownHosts } = reserved.current();
   const bounds = { allowed: [], ownZones, ownRanges: [], ownHosts };
   expect(whyNotIngress(api, bounds)).toContain('address of our own');
   expect(whyNotIngress('api.us.example', bounds)).toContain('host of our own');
   await home.client.delete(serviceType, ref);
-  await eventually(() => ground.current().hosts.includes(api)).toBe(false);
+  await eventually(() => reserved.current().hosts.includes(api)).toBe(false);
 });
 
 test("peering role: the clusterset's zone, federation and ranges -> no peer may claim them, and services get addresses from them; our certificate has our address", async () => {
@@ -181,7 +181,7 @@ test("peering role: the clusterset's zone, federation and ranges -> no peer may 
   const written = (suffix: string) =>
     dnsOptionsManifest(
       { zone: 'set.example', ttlSeconds: 5, clusterNames: 'Hidden' },
-      { ground: { authorities: {}, federationZones: [suffix], ranges }, namespace: 'portolan-system' },
+      { addressPlan: { authorities: {}, federationZones: [suffix], ranges }, namespace: 'portolan-system' },
     ).object;
   await home.client.create(configMapType, written('first.example'));
   const own = { zones: ['cluster.local'], ranges: [], hosts: [] };

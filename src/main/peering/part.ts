@@ -19,10 +19,10 @@ import { startPeerAddresses } from '../../peering/consumer/addresses.ts';
 import type { PeerVersion } from '../../peering/kinds/peer.ts';
 import type { MeshDefaults } from '../../peering/kinds/peer-export.ts';
 import { type Peering, startPeering } from '../../peering/peering.ts';
-import type { OwnGround } from '../../peering/rules/link-config.ts';
+import type { Reserved } from '../../peering/rules/link-config.ts';
 import { cardSecretsKey, meshCardData, meshCardName } from '../../peering/rules/peer-introduction.ts';
 import { openIdentity } from '../../peering/trust/identity.ts';
-import { followOwnGround } from '../ground/own-ground.ts';
+import { followReserved } from '../identity/reserved.ts';
 import { nodeName } from '../process.ts';
 
 export interface PeeringRoleOptions {
@@ -38,7 +38,7 @@ export interface PeeringRoleOptions {
   readonly advertise: string;
   readonly mesh: MeshDefaults;
   /** Zones, ranges and hosts that no peer may claim, beside those of the clusterset. */
-  readonly own: OwnGround;
+  readonly own: Reserved;
   readonly versions: readonly PeerVersion[];
   readonly isReplicated: boolean;
   /** Ranges from which services of peers get an address of their own; none if empty, the clusterset's if left out. */
@@ -75,13 +75,13 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
     });
     let started: Peering | undefined;
     const onChanged = () => started?.ownChanged();
-    const ground = followOwnGround({ world, log, home: client, ...options.own, onChanged });
-    parts.add('own ground', () => ground.stop());
-    await ground.whenRead();
+    const reserved = followReserved({ world, log, home: client, ...options.own, onChanged });
+    parts.add('reserved names', () => reserved.stop());
+    await reserved.whenRead();
     const peering = await startPeering({
       ...{ world, log, metrics, client, namespace, secretsNamespace, mesh },
       listen: options.listen,
-      own: () => ground.current(),
+      own: () => reserved.current(),
       credentials: identity,
       versions: options.versions,
       isReplicated: options.isReplicated,
@@ -91,7 +91,7 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
     });
     started = peering;
     parts.add('peering', () => peering.stop());
-    const ranges = options.addressRanges ?? ground.set()?.ranges.peers ?? clusterSetDefaults.addressRanges.peers;
+    const ranges = options.addressRanges ?? reserved.set()?.ranges.peers ?? clusterSetDefaults.addressRanges.peers;
     if (ranges.length > 0) {
       const addresses = await startPeerAddresses({ world, log, home: client, namespace, ranges });
       parts.add('addresses', () => addresses.stop());

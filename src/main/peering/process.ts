@@ -10,7 +10,7 @@ import type { PeeringFlags } from '../../cli/roles/peering.ts';
 import { createClient } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
 import type { PeerVersion } from '../../peering/kinds/peer.ts';
-import { ownAddresses, ownZones, serverHosts } from '../ground/own-names.ts';
+import { ownAddresses, ownZones, serverHosts } from '../identity/own-names.ts';
 import { openRole, untilStopped, withParts } from '../process.ts';
 import { startPeeringAdmin } from './admin.ts';
 import { startPeeringRole } from './part.ts';

@@ -39,7 +39,7 @@ import { ProxyState } from '../../proxy/state.ts';
 import { UserspaceFlows } from '../../proxy/userspace/flows.ts';
 import { Listeners } from '../../proxy/userspace/listeners.ts';
 import { type ViewInput, viewOf } from '../../proxy/view.ts';
-import { ownAddresses } from '../ground/own-names.ts';
+import { ownAddresses } from '../identity/own-names.ts';
 
 export interface ProxyOptions {
   readonly host: Host;

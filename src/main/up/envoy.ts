@@ -25,7 +25,7 @@ import { envoyBootstrap } from '../../xds/identity/bootstrap.ts';
 import { bootstrapFile, identityFile, identityText, lifeOf, renewAtMs } from '../../xds/identity/proxy-files.ts';
 import { ingressPort } from '../../xds/ingress/generate.ts';
 import { virtualPort } from '../../xds/virtual-listener.ts';
-import { ownAddresses } from '../ground/own-names.ts';
+import { ownAddresses } from '../identity/own-names.ts';
 import { startXdsAdmin } from '../xds/admin.ts';
 import { startXdsRole } from '../xds/part.ts';
 

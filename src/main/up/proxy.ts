@@ -8,8 +8,8 @@ import type { IpRange } from '../../base/net/ip.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { sleep, type World } from '../../base/world.ts';
 import type { UpProxyMode } from '../../cli/roles/up.ts';
+import { readAddressPlan } from '../../clusterset/rules/address-plan.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
-import { readGround } from '../../clusterset/rules/set-ground.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
@@ -114,6 +114,6 @@ async function whenKnown({ home, world, signal }: UpProxyOptions) {
 async function readOptions(home: Client): Promise<{ ranges: IpRange[]; zone: string } | undefined> {
   const ref = { namespace: systemNamespace, name: clusterSetDnsName };
   const written = await getOrUndefined<ConfigMap>(home, configMapType, ref);
-  if (written === undefined || readGround(written) === undefined) return undefined;
+  if (written === undefined || readAddressPlan(written) === undefined) return undefined;
   return { ranges: rangesAtHome(written), zone: readDnsOptions(written).zone };
 }

@@ -70,7 +70,7 @@ async function secretsOf(xds: XdsTest, proxy: string): Promise<{ readonly got: S
 function sees(xds: XdsTest, name: string, workload?: Workload): boolean {
   const proxy = { role: 'sidecar', cluster: 'east', name, ...(workload && { workload }) } as const;
   const place = { cluster: 'east', zone: '', region: '' };
-  const { view, release } = xds.role.service.book.open({ proxy, place, isClustersetProxied: false });
+  const { view, release } = xds.role.service.views.open({ proxy, place, isClustersetProxied: false });
   const isSeen = view.get('secret', key) !== undefined;
   release();
   return isSeen;
@@ -121,7 +121,7 @@ test.each([
   [', usedBy: []', false],
 ])('client keys: without users named (%j) -> for every sidecar: %s', async (usedBy, isServed) => {
   const xds = await startBank(usedBy);
-  const { external } = xds.role.service.book;
+  const { external } = xds.role.service.views;
   await expect.poll(() => external.get('secret', 'external:bank:ca'), patient).toBeDefined();
   expect(sees(xds, 'envoy-a')).toBe(isServed);
 });

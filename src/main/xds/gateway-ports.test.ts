@@ -51,7 +51,7 @@ async function gatewayFor(ports: readonly ServicePort[], targets: Readonly<Recor
   await client.updateStatus<ServiceExport>(serviceExportType, { ...made, status: { conditions } });
   const spec = { ports: [...ports] };
   await client.create(serviceType, { apiVersion: 'v1', kind: 'Service', metadata: place, spec });
-  const { gateway } = xds.role.service.book;
+  const { gateway } = xds.role.service.views;
   const found = (port: number) => gateway.get('endpoints', `web.shop.svc.clusterset.local:${port}`)?.any;
   return { client, endpoints: (port: number) => found(port) && Buffer.from(found(port)!).toString('latin1') };
 }

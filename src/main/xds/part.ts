@@ -35,7 +35,7 @@ import {
   programmedAnnotation,
 } from '../../kube/objects/reports/data-plane.ts';
 import { formatGatewayChecks, gatewaysAnnotation } from '../../kube/objects/reports/gateway-checks.ts';
-import type { OwnGround } from '../../peering/rules/link-config.ts';
+import type { Reserved } from '../../peering/rules/link-config.ts';
 import { anyAddress } from '../../xds/bodies.ts';
 import { gatewayPort } from '../../xds/gateways/names.ts';
 import {
@@ -65,9 +65,9 @@ import { ConditionWriter } from '../../xds/status/condition-writer.ts';
 import { complaintsAnnotation, complaintsIn, formatComplaints } from '../../xds/status/lease-report.ts';
 import type { Complaint } from '../../xds/status/verdicts.ts';
 import { virtualListener } from '../../xds/virtual-listener.ts';
-import { WithheldBook } from '../../xds/withheld.ts';
-import { followOwnGround } from '../ground/own-ground.ts';
-import { ownZones } from '../ground/own-names.ts';
+import { WithheldList } from '../../xds/withheld.ts';
+import { ownZones } from '../identity/own-names.ts';
+import { followReserved } from '../identity/reserved.ts';
 import { nodeName, whenHomeAnswers } from '../process.ts';
 
 export interface XdsRoleOptions {
@@ -98,7 +98,7 @@ export interface XdsRoleOptions {
   /** Looks up the names that peers give as their ingress. */
   readonly lookUp: LookUp;
   /** Addresses of this cluster beside those that its home knows: no name of a peer may lead there. */
-  readonly own?: Pick<OwnGround, 'ranges' | 'hosts'>;
+  readonly own?: Pick<Reserved, 'ranges' | 'hosts'>;
   /** Plugins of external services; the built-in ones when absent. */
   readonly plugins?: Plugins;
   /** Tries gateways of other networks; they are not tried if absent. */
@@ -149,11 +149,11 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
   });
   parts.add('service', () => service.stop());
   try {
-    const { book } = service;
+    const { views } = service;
     const address = options.boundTo ?? anyAddress;
-    book.sidecar.replace('virtual listener', virtualListener(options.ports.virtual, address));
-    const withheld = new WithheldBook();
-    const common = { world, log, client: home, book };
+    views.sidecar.replace('virtual listener', virtualListener(options.ports.virtual, address));
+    const withheld = new WithheldList();
+    const common = { world, log, client: home, views };
     clusterset = new ClustersetSource(common);
     const { peeringNamespace: secretsNamespace = namespace } = options;
     const secrets = started(parts, watchSecrets({ ...common, namespace: secretsNamespace }));
@@ -162,10 +162,10 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
     const mesh = startMeshSource({ ...common, namespace, secretsNamespace, secrets });
     const peering = { ...common, namespace, secretsNamespace, secrets, mesh, withheld };
     const own = { zones: ownZones, ranges: options.own?.ranges ?? [], hosts: options.own?.hosts ?? [] };
-    const ground = followOwnGround({ world, log, home, ...own, onChanged: () => peers.groundChanged() });
-    parts.add('own ground', () => ground.stop());
+    const reserved = followReserved({ world, log, home, ...own, onChanged: () => peers.reservedChanged() });
+    parts.add('reserved names', () => reserved.stop());
     const bound = { isBound: options.boundTo !== undefined, lookUp: options.lookUp };
-    const peers = new PeersSource({ ...peering, ...bound, ground: () => ground.current() });
+    const peers = new PeersSource({ ...peering, ...bound, reserved: () => reserved.current() });
     const gateways = startGatewaysSource({
       ...{ ...common, cluster, clusterset, slices, address, times: options.gatewayTimes },
       ...{ port: options.ports.gateway ?? gatewayPort, gatewayAddress: options.gatewayAddress },
@@ -179,7 +179,7 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
       {
         staleSinceMs: () => peers.staleSinceMs(),
         stop: () => peers.stop(),
-        whenSynced: () => ground.whenRead().then(() => peers.whenSynced()),
+        whenSynced: () => reserved.whenRead().then(() => peers.whenSynced()),
       },
       new ExternalSource({
         ...{ ...common, namespace, secrets: externalSecrets, cluster, plugins: options.plugins ?? builtinPlugins },
@@ -311,7 +311,7 @@ async function publishRoots(client: Client, namespace: string, certificate: stri
 type Reporting = XdsRoleOptions & {
   service: XdsService;
   parts: Parts;
-  withheld: WithheldBook;
+  withheld: WithheldList;
   gatewaysFound: () => ReadonlyMap<string, string>;
 };
 
@@ -378,7 +378,7 @@ function programmedIn({ service, boundTo }: { service: XdsService; boundTo?: str
   return { ...(sidecar && { sidecar: { ...sidecar, ...bound } }), ...(ingress && { ingress }) };
 }
 
-function* complaintsOf(service: XdsService, withheld: WithheldBook, nowMs: number): Iterable<Complaint> {
+function* complaintsOf(service: XdsService, withheld: WithheldList, nowMs: number): Iterable<Complaint> {
   for (const { id, refused } of service.proxies.refusing(nowMs)) {
     for (const { causes, type, name, message } of refused) {
       const text = `proxy ${id} refused ${type} ${name}: ${message}`;

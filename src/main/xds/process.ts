@@ -10,7 +10,7 @@ import { requireClusterId } from '../../clusterset/explain/cluster-id.ts';
 import { loadPlugins } from '../../external/plugins/edge/load.ts';
 import { createClient } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
-import { ownAddresses, serverHosts } from '../ground/own-names.ts';
+import { ownAddresses, serverHosts } from '../identity/own-names.ts';
 import { openRole, untilStopped, whenHomeAnswers, withParts } from '../process.ts';
 import { startXdsAdmin } from './admin.ts';
 import { startXdsRole } from './part.ts';

@@ -47,7 +47,7 @@ test('xds: a proxy repeats a secret when it refuses it -> refused and reported, 
       { name: 'bank' },
     ),
   );
-  const { external } = xds.role.service.book;
+  const { external } = xds.role.service.views;
   await expect.poll(() => external.get('secret', 'external:bank:client'), patient).toBeDefined();
   const stream = await xds.proxy('sidecar~east~web');
   closing.push(() => stream.close());

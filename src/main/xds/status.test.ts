@@ -128,7 +128,7 @@ test('xds: a sidecar acknowledges a listener -> the Lease names it within second
 test('xds: a proxy that refuses everything, again and again -> each version once, counted; another proxy is served', async () => {
   const xds = await start();
   for (const name of ['a', 'b', 'c']) await addImport(xds.client, { name, port: 80 });
-  await until(async () => (xds.role.service.book.clusterset.get('cluster', portName('c')) ? true : undefined));
+  await until(async () => (xds.role.service.views.clusterset.get('cluster', portName('c')) ? true : undefined));
   const stream = await proxyOf(xds, 'sidecar~east~stubborn');
   stream.send({ ...node('sidecar~east~stubborn'), ...clusters });
   const refusals = async () =>
@@ -180,7 +180,7 @@ test('xds: a process that does not lead reports a refusal in its Lease -> the le
 test('xds: a proxy that refused something leaves -> its refusal counts until it may be back, then the condition is taken back', async () => {
   const xds = await start({ refusalsKeptMs: 1500 });
   await addImport(xds.client, { name: 'checkout', port: 80 });
-  await until(async () => (xds.role.service.book.clusterset.get('cluster', portName('checkout')) ? true : undefined));
+  await until(async () => (xds.role.service.views.clusterset.get('cluster', portName('checkout')) ? true : undefined));
   const stream = await proxyOf(xds, 'sidecar~east~web');
   await refuse(stream, 'sidecar~east~web', 'checkout');
   expect(await until(() => programmed(xds, 'checkout'))).toMatchObject({ status: 'False' });
@@ -212,7 +212,7 @@ test('xds: a process that led before has written a condition, and nobody refuses
 test('xds: a client of the local socket refuses a resource -> shown in status, and no condition says so; nor does it spoil a proxy of that name', async () => {
   const xds = await start();
   for (const name of ['checkout', 'other']) await addImport(xds.client, { name, port: 80 });
-  await until(async () => (xds.role.service.book.clusterset.get('cluster', portName('other')) ? true : undefined));
+  await until(async () => (xds.role.service.views.clusterset.get('cluster', portName('other')) ? true : undefined));
   const stranger = local(xds.socket);
   closing.push(() => stranger.close());
   await refuse(stranger, 'grpc~east~app', 'checkout');

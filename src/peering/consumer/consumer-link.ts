@@ -23,7 +23,7 @@ import type { ConsumerMessage, SnapshotEnd } from '../session/messages.ts';
 import { type ServeBack, serveBack } from '../transport/served-back.ts';
 import { type Draft, drafts, snapshotHeader } from '../transport/wire.ts';
 import type { PeerServiceStore } from './peer-service-store.ts';
-import { type Refusal, RefusalBook } from './refusal-book.ts';
+import { type Refusal, RefusalList } from './refusals.ts';
 import { type Absence, StaleClock } from './stale-clock.ts';
 
 export interface LinkOptions {
@@ -66,7 +66,7 @@ export interface LinkReport {
   readonly staleSinceMs: number | undefined;
   /** How long our services were unconfirmed, not counting the time we were away ourselves. */
   readonly awayMs: number;
-  readonly refusals: RefusalBook;
+  readonly refusals: RefusalList;
 }
 
 const tickMs = 1000;
@@ -82,7 +82,7 @@ export class ConsumerLink {
   readonly #limits: LinkLimits;
   readonly #connection: Connection;
   readonly #stale: StaleClock;
-  readonly #refusals: RefusalBook;
+  readonly #refusals: RefusalList;
   readonly #refusalLines: LogBudget;
   readonly #startedMs: number;
   /** Monotonic time since which there is no stream. */
@@ -120,7 +120,7 @@ export class ConsumerLink {
       newUntilMs: clock.monotonicMs() + Math.min(newMs, this.#limits.newPeerMs),
       keepAliveMs: Math.max(this.#limits.keepAliveMs, options.keepAliveMs ?? 0),
     });
-    this.#refusals = new RefusalBook(options.store);
+    this.#refusals = new RefusalList(options.store);
     this.#refusalLines = new LogBudget(options.world.clock);
     this.#startedMs = options.world.clock.monotonicMs();
     this.#lostMs = this.#startedMs;

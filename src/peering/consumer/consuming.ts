@@ -5,7 +5,7 @@ import type { InformerReader } from '../../kube/controller/informer.ts';
 import { type Candidate, standForLeader } from '../../kube/controller/leader.ts';
 import type { Secret } from '../../kube/objects/secret.ts';
 import type { Peer, PeerVersion } from '../kinds/peer.ts';
-import type { Held, OwnGround } from '../rules/link-config.ts';
+import type { Held, Reserved } from '../rules/link-config.ts';
 import type { IncomingStreams } from '../transport/incoming-streams.ts';
 import type { CredentialsSource } from '../trust/credentials.ts';
 import {
@@ -23,7 +23,7 @@ export interface ConsumingOptions extends Omit<ConsumerOptions, 'isPeer'> {
   readonly secrets: InformerReader<Secret>;
   readonly registry: PeerRegistry;
   readonly incoming: IncomingStreams;
-  readonly own: () => OwnGround;
+  readonly own: () => Reserved;
   readonly credentials: CredentialsSource;
   /** Versions spoken at all. */
   readonly versions: readonly PeerVersion[];

@@ -10,7 +10,7 @@ import { memoryHome, namespace } from '../testing/edge/memory-home.ts';
 import { serviceOf } from '../testing/services.ts';
 import { v1alpha1 } from '../transport/wire.ts';
 import { PeerServiceStore, type PutResult } from './peer-service-store.ts';
-import { RefusalBook } from './refusal-book.ts';
+import { RefusalList } from './refusals.ts';
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -86,10 +86,10 @@ test('store: the home forbids it for a moment -> stored, not refused', async () 
 
 test('store: refused by the home from the beginning -> there is an object that says so and why', async () => {
   const { store, objects } = await storeOn();
-  const book = new RefusalBook(store);
+  const refusals = new RefusalList(store);
   const service = serviceOf('a', { description: 'x'.repeat(10_000) });
   store.put(service, v1alpha1.encodeOffer(service).hash, (result) => {
-    if (result.kind === 'refused') book.add({ id: 'a', reason: result.reason }, 0);
+    if (result.kind === 'refused') refusals.add({ id: 'a', reason: result.reason }, 0);
   });
   await expect.poll(async () => (await objects())[0]?.status?.state).toBe('Refused');
   const [object] = await objects();
@@ -131,13 +131,13 @@ test('store: the home refuses a thousand services -> a few lines in the log, whi
 
 test('refusals: an id and a reason of any length -> what is shown fits into a status', async () => {
   const { store, objects } = await storeOn();
-  const book = new RefusalBook(store);
-  book.add({ id: 'x'.repeat(300), reason: 'y'.repeat(100_000) }, 0);
-  const [shown] = book.newest();
+  const refusals = new RefusalList(store);
+  refusals.add({ id: 'x'.repeat(300), reason: 'y'.repeat(100_000) }, 0);
+  const [shown] = refusals.newest();
   expect(shown?.id).toHaveLength(255);
   expect(shown?.reason).toHaveLength(1024);
-  book.mended('x'.repeat(300));
-  expect(book.size).toBe(0);
+  refusals.mended('x'.repeat(300));
+  expect(refusals.size).toBe(0);
   await store.whenIdle();
   expect(await objects()).toEqual([]);
 });

@@ -97,9 +97,9 @@ test('owner: a consumer refuses 1,500 services with 60 KB of reasons each -> mem
     ...{ peerExport, shares: catalog.sharesOf('shop/all'), report, offered: () => undefined },
     ...{ isKnown: () => true, isServedElsewhere: () => false, ingressProblem: '' },
   };
-  const [standing] = exportStatus(findings).peers ?? [];
-  expect(standing).toMatchObject({ state: 'Refused', message: expect.stringContaining('and 1490 more') });
-  expect(standing?.message?.length).toBeLessThan(32_768);
+  const [atPeer] = exportStatus(findings).peers ?? [];
+  expect(atPeer).toMatchObject({ state: 'Refused', message: expect.stringContaining('and 1490 more') });
+  expect(atPeer?.message?.length).toBeLessThan(32_768);
   expect(ownerStatus(report(), 1500, 0)).toMatchObject({
     state: 'Refused',
     message: 'the peer refused 1500 of 1500 services',

@@ -4,7 +4,7 @@ import type { PeerVersion } from '../kinds/peer.ts';
 import { type ClaimBounds, type SharedService, validateSharedService } from '../kinds/shared-service.ts';
 
 /** Addresses and names of this cluster, which no peer may claim. */
-export interface OwnGround {
+export interface Reserved {
   readonly zones: readonly string[];
   /** Ranges that this cluster gives addresses from. */
   readonly ranges: readonly string[];

@@ -121,7 +121,7 @@ export function exportStatus(findings: ExportFindings): Pick<PeerExportStatus, '
 } {
   const shares = [...findings.shares];
   const wrong = shares.filter((share) => share.wrong !== '').map(({ service, wrong }) => `${service.name}: ${wrong}`);
-  const peers = findings.peerExport.spec.peers.map((peer) => peerStanding(peer, shares, findings));
+  const peers = findings.peerExport.spec.peers.map((peer) => exportStatusAt(peer, shares, findings));
   const unknown = findings.peerExport.spec.peers.filter((peer) => !findings.isKnown(peer));
   const [reason, reasons] = whyNotOffered(wrong, unknown, shares.length, findings.ingressProblem);
   const shared = sharedText(peers);
@@ -148,9 +148,9 @@ function whyNotOffered(
   return ingressProblem === '' ? ['Offered', []] : ['IngressAway', [ingressProblem]];
 }
 
-function peerStanding(peer: string, shares: readonly Share[], findings: ExportFindings) {
+function exportStatusAt(peer: string, shares: readonly Share[], findings: ExportFindings) {
   if (!findings.isKnown(peer)) return { peer, state: 'Pending' as const, message: `there is no Peer ${peer}` };
-  const written = findings.peerExport.status?.peers?.find((standing) => standing.peer === peer);
+  const written = findings.peerExport.status?.peers?.find((one) => one.peer === peer);
   if (written !== undefined && findings.isServedElsewhere(peer)) return written;
   const reasons: string[] = [];
   for (const share of shares) {

@@ -101,12 +101,12 @@ function* samples({ owner, absent, consumer, wallMs }: Measured): Generator<['ow
   const since = (ms: number | undefined) => (ms === undefined ? 0 : Math.max(0, wallMs() - ms));
   for (const report of owner.reports()) {
     const isStale = report.snapshotRefused !== '';
-    const standing = { isConnected: true, isStopped: false, isStale, lagMs: since(report.behindSinceMs) };
-    yield ['owner', { ...report, ...standing }];
+    const state = { isConnected: true, isStopped: false, isStale, lagMs: since(report.behindSinceMs) };
+    yield ['owner', { ...report, ...state }];
   }
   for (const { services: lag, sinceMs, isRefused, ...rest } of absent()) {
-    const standing = { isConnected: false, isStopped: isRefused, isStale: true, lagMs: since(sinceMs) };
-    yield ['owner', { ...rest, ...standing, lag, unacknowledged: 0 }];
+    const state = { isConnected: false, isStopped: isRefused, isStale: true, lagMs: since(sinceMs) };
+    yield ['owner', { ...rest, ...state, lag, unacknowledged: 0 }];
   }
   for (const report of consumer()?.reports() ?? []) yield ['consumer', consumerSample(report, since)];
 }

@@ -15,7 +15,7 @@ import {
   splitPem,
 } from '../kinds/peer.ts';
 import { type ClaimBounds, trustDomainOf } from '../kinds/shared-service.ts';
-import type { LinkConfig, OwnGround } from '../rules/link-config.ts';
+import type { LinkConfig, Reserved } from '../rules/link-config.ts';
 import { isSameMesh } from '../rules/same-mesh.ts';
 import { type OwnCredentials, whatIsWrongWithPair } from './credentials.ts';
 import { mayBe, type TrustedPeer } from './trust.ts';
@@ -62,7 +62,7 @@ export class PeerRegistry {
       secrets.on((_key, next, previous) => this.#secretChanged((next ?? previous)?.metadata.name ?? '')),
       peers.on((_key, next, previous) => {
         // Its status is our own writing.
-        if (next !== undefined && previous !== undefined && standingOf(next) === standingOf(previous)) return;
+        if (next !== undefined && previous !== undefined && versionOf(next) === versionOf(previous)) return;
         this.#look((next ?? previous)?.metadata.name ?? '', next);
       }),
     );
@@ -211,7 +211,7 @@ export class PeerRegistry {
   }
 }
 
-function standingOf({ metadata }: Peer): string {
+function versionOf({ metadata }: Peer): string {
   return `${metadata.uid} ${metadata.generation} ${metadata.annotations?.[retryAnnotation] ?? ''}`;
 }
 
@@ -255,7 +255,7 @@ function whyUnavailable(spec: PeerSpec, wrong: string): string {
 }
 
 /** Undefined for a peer that we only serve. */
-export function linkConfigOf(peer: KnownPeer, own: OwnGround): LinkConfig | undefined {
+export function linkConfigOf(peer: KnownPeer, own: Reserved): LinkConfig | undefined {
   const { spec } = peer;
   const isItsStream = isTakenOverItsStream(spec);
   if (spec.address === undefined && !isItsStream) return undefined;
@@ -281,7 +281,7 @@ export function isTakenOverItsStream({ takeOverItsStream, versions }: PeerSpec):
   return takeOverItsStream === true && (versions ?? peerDefaults.versions).includes('v1alpha2');
 }
 
-function boundsOf(spec: PeerSpec, own: OwnGround): ClaimBounds {
+function boundsOf(spec: PeerSpec, own: Reserved): ClaimBounds {
   return {
     allowedDomains: spec.allowedDomains ?? [],
     ownZones: own.zones,

@@ -33,7 +33,7 @@ interface ServicePlan {
 }
 
 /** Always there: to add a chain costs several times what an element costs, and most services have few endpoints. */
-const standingChains: ReadonlySet<string> = new Set(
+const permanentChains: ReadonlySet<string> = new Set(
   ['tcp4', 'udp4', 'tcp6', 'udp6'].flatMap((kind) => Array.from({ length: 16 }, (_, i) => `pick-${kind}-${i + 1}`)),
 );
 
@@ -75,8 +75,8 @@ export class Ruleset {
   }
 
   *chains(): Generator<string> {
-    yield* standingChains;
-    for (const chain of this.#chainUses.keys()) if (!standingChains.has(chain)) yield chain;
+    yield* permanentChains;
+    for (const chain of this.#chainUses.keys()) if (!permanentChains.has(chain)) yield chain;
   }
 
   *elements(): Generator<Element> {
@@ -168,7 +168,7 @@ class Round {
     const isThere = (uses: Map<string, number>, key: string) => uses.has(key);
     const [newChains, oldChains]: [string[], string[]] = [[], []];
     for (const [chain, wasThere] of this.#chainsBefore) {
-      if (standingChains.has(chain)) continue;
+      if (permanentChains.has(chain)) continue;
       const is = isThere(this.#chainUses, chain);
       if (is && !wasThere) newChains.push(chain);
       if (!is && wasThere) oldChains.push(chain);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { FactBook } from '../../catalog/facts/fact-book.ts';
+import { FactIndex } from '../../catalog/facts/fact-index.ts';
 import type { ServiceImport } from '../../clusterset/kinds/service-import.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import { oneNetwork } from '../../clusterset/rules/networks/networks.ts';
@@ -63,9 +63,9 @@ const locality = (preference: SetLocality['preference']): SetLocality => ({
   ]),
 });
 
-/** As the fact book has it. */
+/** As the fact views has it. */
 function serviceOf(given: readonly EndpointSlice[]) {
-  const facts = new FactBook({ clock: { monotonicMs: () => 0 }, holdsTraffic: true });
+  const facts = new FactIndex({ clock: { monotonicMs: () => 0 }, holdsTraffic: true });
   facts.upsertServiceImport(serviceImport as ServiceImport);
   for (const each of given) facts.upsertEndpointSlice(each);
   return clustersetServiceOf('shop/checkout', facts.ownerOf('i/shop/checkout'), facts.slicesOf('i/shop/checkout'));

@@ -117,7 +117,7 @@ export class ProxyStream implements CallHandlers {
   }
 
   #open(node: NodeInfo | undefined): Opened | undefined {
-    const { cluster, proxies, book, world } = this.#context;
+    const { cluster, proxies, views, world } = this.#context;
     const admitted = admitNode(node?.id ?? '', this.#call.caller, cluster);
     if ('reason' in admitted || node === undefined) {
       this.#end('node', codes.permissionDenied, 'reason' in admitted ? admitted.reason : 'no node');
@@ -126,7 +126,7 @@ export class ProxyStream implements CallHandlers {
     const { role } = admitted.identity;
     const place = this.#context.placeOf({ zone: node.zone, region: node.region });
     const isClustersetProxied = node.metadata['clusterset'] === 'proxied';
-    const { view, release } = book.open({ proxy: admitted.identity, place, isClustersetProxied });
+    const { view, release } = views.open({ proxy: admitted.identity, place, isClustersetProxied });
     const isIdentified = this.#call.caller.identity !== undefined;
     const record = proxies.record({ id: node.id, role, isIdentified });
     record.userAgent = node.userAgent.slice(0, 100);

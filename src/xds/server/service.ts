@@ -8,7 +8,7 @@ import type { Metrics } from '../../base/metrics.ts';
 import type { Timer, World } from '../../base/world.ts';
 import type { Place } from '../../clusterset/rules/choice/locality.ts';
 import type { ProxyCaller } from '../identity/proxy-identity.ts';
-import { ViewBook } from '../view/view-book.ts';
+import { ViewIndex } from '../view/view-index.ts';
 import { measureXds, type XdsMeter } from './meter.ts';
 import { methodOf } from './methods.ts';
 import { Proxies, refusalsKeptMsDefault } from './proxies.ts';
@@ -26,7 +26,7 @@ export interface XdsServiceOptions {
 }
 
 export class XdsService {
-  readonly book = new ViewBook();
+  readonly views = new ViewIndex();
   readonly proxies: Proxies;
   /** How long refusals of a proxy that is away count. */
   readonly refusalsKeptMs: number;
@@ -53,7 +53,7 @@ export class XdsService {
       world: options.world,
       cluster: options.cluster,
       proxies: this.proxies,
-      book: this.book,
+      views: this.views,
       proven: new WeakSet(),
       meter: this.meter,
       placeOf: (said) => {

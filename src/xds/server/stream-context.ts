@@ -3,7 +3,7 @@
 import type { World } from '../../base/world.ts';
 import type { Place } from '../../clusterset/rules/choice/locality.ts';
 import type { Entry } from '../view/entry.ts';
-import type { ViewBook } from '../view/view-book.ts';
+import type { ViewIndex } from '../view/view-index.ts';
 import type { XdsMeter } from './meter.ts';
 import type { Proxies } from './proxies.ts';
 
@@ -16,7 +16,7 @@ export interface StreamContext {
   readonly world: Pick<World, 'clock' | 'timers'>;
   readonly cluster: string;
   readonly proxies: Proxies;
-  readonly book: ViewBook;
+  readonly views: ViewIndex;
   readonly proven: WeakSet<Entry>;
   readonly meter: XdsMeter;
   placeOf(said: { readonly zone: string; readonly region: string }): Place;

@@ -3,15 +3,15 @@
 
 import { formatAddress } from '../../base/net/ip.ts';
 import { ServedAddresses } from '../../catalog/claims/served-addresses.ts';
-import { FactBook } from '../../catalog/facts/fact-book.ts';
+import { FactIndex } from '../../catalog/facts/fact-index.ts';
 import { virtualAddressesIn } from '../../catalog/facts/facts.ts';
 import { followImports } from '../../catalog/follow-imports.ts';
+import { allocatedRanges } from '../../clusterset/rules/address-plan.ts';
 import type { Place } from '../../clusterset/rules/choice/locality.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
 import { type Callers, noCallers, readCallers } from '../../clusterset/rules/exports/callers.ts';
 import { readLocality, type SetLocality, unknownLocality } from '../../clusterset/rules/locality.ts';
 import { oneNetwork, readNetworks, type SetNetworks } from '../../clusterset/rules/networks/networks.ts';
-import { allocatedRanges } from '../../clusterset/rules/set-ground.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
@@ -47,7 +47,7 @@ export class ClustersetSource implements XdsSource {
   constructor(options: SourceOptions) {
     this.#options = options;
     this.#log = this.#options.log.with({ source: 'clusterset' });
-    this.#facts = new FactBook({ clock: this.#options.world.clock, holdsTraffic: true });
+    this.#facts = new FactIndex({ clock: this.#options.world.clock, holdsTraffic: true });
     this.#config = createInformer<ConfigMap>({
       ...{
         client: this.#options.client,
@@ -63,7 +63,7 @@ export class ClustersetSource implements XdsSource {
       if (keys.has(optionsKey)) return this.#follow();
       for (const key of keys) this.#renew(key);
     });
-    this.#options.book.onPlace((place, set) => {
+    this.#options.views.onPlace((place, set) => {
       this.#batch.flush();
       for (const key of this.#served) this.#fill(place, set, key, this.#serviceOf(key));
     });
@@ -187,14 +187,14 @@ export class ClustersetSource implements XdsSource {
     else this.#served.add(key);
     this.#addresses.use(key, service ? [...service.ips, ...this.#virtualAddressesOf(key)] : []);
     replaceSafely(
-      this.#options.book.clusterset,
+      this.#options.views.clusterset,
       key,
       () => (service ? clustersetResources(service, this.#domain) : []),
       this.#log,
     );
-    for (const { place, set } of this.#options.book.places()) this.#fill(place, set, key, service);
+    for (const { place, set } of this.#options.views.places()) this.#fill(place, set, key, service);
     const make = () => (service ? clustersetListeners(this.#ownAddresses(key, service), this.#domain) : []);
-    replaceSafely(this.#options.book.clustersetListeners, key, make, this.#log);
+    replaceSafely(this.#options.views.clustersetListeners, key, make, this.#log);
     for (const listener of this.#serviceListeners) listener(key);
   }
 

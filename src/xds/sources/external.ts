@@ -77,7 +77,7 @@ export class ExternalSource implements XdsSource {
     });
     this.#batch = new Batch(this.#options.world.timers, (keys) => {
       if (keys.has('all')) this.#renewAll();
-      for (const { proxy, set } of this.#options.book.proxies())
+      for (const { proxy, set } of this.#options.views.proxies())
         if (keys.has('all') || keys.has(`node ${this.#workloads.nodeOf(proxy.name)}`)) this.#giveKeys(proxy, set);
     });
     this.#offs = [
@@ -88,7 +88,7 @@ export class ExternalSource implements XdsSource {
       }),
     ];
     this.#renew();
-    this.#options.book.onProxy((proxy, set) => this.#giveKeys(proxy, set));
+    this.#options.views.onProxy((proxy, set) => this.#giveKeys(proxy, set));
     this.#source = sourceOf([this.#services, this.#properties] as unknown as Informer<never>[], () => {
       for (const off of this.#offs) off();
       this.#batch.stop();
@@ -142,10 +142,10 @@ export class ExternalSource implements XdsSource {
       const text = JSON.stringify(resource);
       next.set(owner, text);
       if (this.#sent.get(owner) !== text)
-        replaceSafely(this.#options.book.external, owner, () => [resource], this.#log);
+        replaceSafely(this.#options.views.external, owner, () => [resource], this.#log);
     }
     for (const owner of this.#sent.keys())
-      if (!next.has(owner)) replaceSafely(this.#options.book.external, owner, () => [], this.#log);
+      if (!next.has(owner)) replaceSafely(this.#options.views.external, owner, () => [], this.#log);
     this.#sent = next;
   }
 

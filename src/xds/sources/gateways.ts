@@ -80,7 +80,7 @@ export interface GatewaysSource extends XdsSource {
 const renewMsMax = 3_600_000;
 
 export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSource {
-  const { client, world, book, cluster, clusterset, slices } = options;
+  const { client, world, views, cluster, clusterset, slices } = options;
   const log = options.log.with({ source: 'gateways' });
   const exports = createInformer<ServiceExport>({ client, world, log, type: serviceExportType });
   const services = createInformer<Service, ReadonlyMap<number, string>>({
@@ -141,8 +141,8 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
     renewCertificates();
     for (const key of new Set([...served.keys(), ...exports.keys()])) renewService(key, new Set());
     for (const shard of shards.keys()) renewShard(shard);
-    replaceSafely(book.gateway, 'callers', () => trust.map(callersTrust), log);
-    replaceSafely(book.gateway, 'gateway', ownGateway, log);
+    replaceSafely(views.gateway, 'callers', () => trust.map(callersTrust), log);
+    replaceSafely(views.gateway, 'gateway', ownGateway, log);
     renewNear();
   }
 
@@ -162,32 +162,32 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
       next.set(trust.id, listenerPort);
       const remote = { id: trust.id, gateways, listenerPort, ownDomain };
       const make = () => [gatewayTrust(trust), ...nearSideResources(remote, options.address)];
-      replaceSafely(book.sidecar, `gateway ${trust.id}`, make, log);
+      replaceSafely(views.sidecar, `gateway ${trust.id}`, make, log);
     }
     const gone = [...near.keys()].filter((id) => !next.has(id));
     near = next;
-    for (const id of gone) book.sidecar.replace(`gateway ${id}`, []);
+    for (const id of gone) views.sidecar.replace(`gateway ${id}`, []);
     for (const id of new Set([...gone, ...next.keys()])) renewNames(id);
-    replaceSafely(book.sidecar, 'gateways health', () => nearHealthResources(next.keys(), options.address), log);
+    replaceSafely(views.sidecar, 'gateways health', () => nearHealthResources(next.keys(), options.address), log);
   }
 
   function renewNames(id: string): void {
     const listenerPort = near.get(id);
     const make = () =>
       listenerPort === undefined ? [] : namedWaysResources({ id, listenerPort }, named.of(id), options.address);
-    replaceSafely(book.sidecar, `gateway names ${id}`, make, log);
+    replaceSafely(views.sidecar, `gateway names ${id}`, make, log);
   }
 
   function renewCertificates(): void {
     const { signing } = authority;
-    const had = book.gateway.get('secret', gatewaySecret) !== undefined;
+    const had = views.gateway.get('secret', gatewaySecret) !== undefined;
     if (signing === undefined || clusterSet() === '') return;
     const domain = memberDomain(cluster, clusterSet());
     const own = () => [certificateResource(gatewaySecret, gatewayCertificates.of(gatewayIdentity(domain), signing))];
-    replaceSafely(book.gateway, 'certificate', own, log);
-    for (const { proxy, set } of book.proxies()) giveCertificate(proxy, set);
+    replaceSafely(views.gateway, 'certificate', own, log);
+    for (const { proxy, set } of views.proxies()) giveCertificate(proxy, set);
     if (had) return;
-    replaceSafely(book.gateway, 'gateway', ownGateway, log);
+    replaceSafely(views.gateway, 'gateway', ownGateway, log);
     renewNear();
   }
 
@@ -246,7 +246,7 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
         ...portResources(exported, { authorities: authoritiesOf(exported), members }),
         portEndpoints(exported, endpoints),
       ]);
-    replaceSafely(book.gateway, `service ${key}`, make, log);
+    replaceSafely(views.gateway, `service ${key}`, make, log);
   }
 
   function renewShard(shard: number): void {
@@ -257,11 +257,11 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
         ports.map(({ exported }) => portChains(exported, { authorities: authoritiesOf(exported), members })),
         [],
       );
-    replaceSafely(book.gateway, `shard ${shard}`, make, log);
+    replaceSafely(views.gateway, `shard ${shard}`, make, log);
     if (ports.length === 0) shards.delete(shard);
   }
 
-  book.onProxy(giveCertificate);
+  views.onProxy(giveCertificate);
   const again = () => {
     batch.add(certificatesKey);
     timer = world.timers.after(Math.min(renewMsMax, lifeMs / 10), again);

@@ -26,7 +26,7 @@ export interface ImportListeners {
 const forbidden = 403;
 
 export function watchImportedServices(
-  { client, world, log }: Omit<SourceOptions, 'book'>,
+  { client, world, log }: Omit<SourceOptions, 'views'>,
   listeners: ImportListeners,
 ): ImportedServices {
   const where = { client, world, log };

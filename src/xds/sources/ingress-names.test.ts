@@ -7,9 +7,9 @@ function setUp() {
   const sim = new Simulation({ seed: 1 });
   const answers = new Map<string, string[]>();
   const changed: string[] = [];
-  const ground = { zones: [], ranges: ['10.96.0.0/12'], hosts: ['203.0.113.5'] };
+  const reserved = { zones: [], ranges: ['10.96.0.0/12'], hosts: ['203.0.113.5'] };
   const names = new IngressNames({
-    ...{ world: sim.world('xds'), log: silentLog, ground: () => ground },
+    ...{ world: sim.world('xds'), log: silentLog, reserved: () => reserved },
     lookUp: async (name) => ({ addresses: answers.get(name) ?? [], ttlSeconds: 5 }),
     onChange: (services) => changed.push(...services),
   });

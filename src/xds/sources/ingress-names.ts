@@ -7,14 +7,14 @@ import { FollowedNames, type LookUp } from '../../base/net/followed-names.ts';
 import type { World } from '../../base/world.ts';
 import { ingressBoundsOf, whyNotFound } from '../../peering/kinds/ingress-address.ts';
 import type { Peer } from '../../peering/kinds/peer.ts';
-import type { OwnGround } from '../../peering/rules/link-config.ts';
+import type { Reserved } from '../../peering/rules/link-config.ts';
 import type { FoundAddresses } from '../peers/generate.ts';
 
 export interface IngressNamesOptions {
   readonly world: Pick<World, 'timers'>;
   readonly log: Log;
   readonly lookUp: LookUp;
-  readonly ground: () => OwnGround;
+  readonly reserved: () => Reserved;
   readonly onChange: (services: Iterable<string>) => void;
 }
 
@@ -51,7 +51,7 @@ export class IngressNames {
       return { kind: 'found', usable: [], whyNot: [`more than ${namesOfPeerMax} names of the peer ${peer}`] };
     const addresses = this.#followed.addresses(name);
     if (addresses === undefined) return { kind: 'unknown' };
-    const bounds = ingressBoundsOf(spec?.allowedIngress, this.#options.ground());
+    const bounds = ingressBoundsOf(spec?.allowedIngress, this.#options.reserved());
     const whyNot: string[] = [];
     const usable = addresses.filter((address) => {
       const why = whyNotFound(name, address, bounds);

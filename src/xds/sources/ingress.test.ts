@@ -10,8 +10,8 @@ import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { serviceType } from '../../kube/objects/service.ts';
 import { peerType } from '../../peering/kinds/peer.ts';
 import { peerExportType } from '../../peering/kinds/peer-export.ts';
-import { ViewBook } from '../view/view-book.ts';
-import { WithheldBook } from '../withheld.ts';
+import { ViewIndex } from '../view/view-index.ts';
+import { WithheldList } from '../withheld.ts';
 import { IngressSource } from './ingress.ts';
 import type { MeshSource } from './mesh.ts';
 import { watchOwnSlices } from './own-slices.ts';
@@ -40,28 +40,28 @@ test('ingress: cut off from its home -> peers are admitted for ten minutes, then
     defaults: () => ({ trustDomain: 'owner.example', domain: 'owner.example', ingress: [] }),
     ...{ authority: () => undefined, onChange: () => () => {}, whenSynced: async () => {} },
   } as unknown as MeshSource;
-  const book = new ViewBook();
-  const slices = watchOwnSlices({ client, world, log: silentLog, book });
+  const views = new ViewIndex();
+  const slices = watchOwnSlices({ client, world, log: silentLog, views });
   slices.start();
   const source = new IngressSource({
-    ...{ client, world, log: silentLog, book, namespace, secretsNamespace: namespace, secrets, slices, mesh },
-    ...{ withheld: new WithheldBook(), port: 15_443 },
+    ...{ client, world, log: silentLog, views, namespace, secretsNamespace: namespace, secrets, slices, mesh },
+    ...{ withheld: new WithheldList(), port: 15_443 },
   });
   await time.settle(source.whenSynced());
   const admits = () => {
-    const entry = book.ingress.get('listener', 'ingress');
+    const entry = views.ingress.get('listener', 'ingress');
     return entry !== undefined && admittedIn(Buffer.from(entry.any).toString('latin1'));
   };
-  const before = book.ingress.get('listener', 'ingress')?.version;
+  const before = views.ingress.get('listener', 'ingress')?.version;
   expect(admits()).toBe(true);
   home.kill();
   await time.advance(590_000);
-  expect([admits(), book.ingress.get('listener', 'ingress')?.version]).toEqual([true, before]);
+  expect([admits(), views.ingress.get('listener', 'ingress')?.version]).toEqual([true, before]);
   await time.advance(60_000);
-  expect([admits(), book.ingress.get('listener', 'ingress')?.version === before]).toEqual([false, false]);
+  expect([admits(), views.ingress.get('listener', 'ingress')?.version === before]).toEqual([false, false]);
   await time.settle(home.start());
   await time.advance(60_000);
-  expect([admits(), book.ingress.get('listener', 'ingress')?.version]).toEqual([true, before]);
+  expect([admits(), views.ingress.get('listener', 'ingress')?.version]).toEqual([true, before]);
   source.stop();
 });
 

@@ -25,7 +25,7 @@ import {
   workloadResource,
 } from '../ingress/generate.ts';
 import type { XdsResource } from '../resource.ts';
-import type { WithheldBook } from '../withheld.ts';
+import type { WithheldList } from '../withheld.ts';
 import { Batch } from './batch.ts';
 import { Confirmation } from './confirmation.ts';
 import { bundleOf } from './home-secrets.ts';
@@ -42,7 +42,7 @@ export interface IngressSourceOptions extends SourceOptions {
   readonly secrets: Informer<Secret>;
   readonly slices: Informer<EndpointSlice>;
   readonly mesh: MeshSource;
-  readonly withheld: WithheldBook;
+  readonly withheld: WithheldList;
   readonly port: number;
   /** Where it listens; everywhere if absent. */
   readonly address?: string;
@@ -159,11 +159,11 @@ export class IngressSource implements XdsSource {
       ...{ routes: this.#routes, trustOf: (name) => this.#trustOf(name), hasCertificate, port: this.#options.port },
       ...{ address: this.#options.address, isClosed: this.#confirmation.isOver },
     });
-    replaceSafely(this.#options.book.ingress, 'secrets', () => this.#secretsOf(), this.#log);
+    replaceSafely(this.#options.views.ingress, 'secrets', () => this.#secretsOf(), this.#log);
     const gone = before.filter(({ backend }) => !this.#routes.some((route) => isSameBackend(route.backend, backend)));
     this.#renewBackends(() => true);
-    replaceSafely(this.#options.book.ingress, 'listener', () => outcome.resources, this.#log);
-    for (const { backend } of gone) this.#options.book.ingress.replace(`backend ${backendKey(backend)}`, []);
+    replaceSafely(this.#options.views.ingress, 'listener', () => outcome.resources, this.#log);
+    for (const { backend } of gone) this.#options.views.ingress.replace(`backend ${backendKey(backend)}`, []);
     this.#options.withheld.set('ingress', outcome.withheld);
   }
 
@@ -189,7 +189,7 @@ export class IngressSource implements XdsSource {
       const service = `${backend.namespace}/${backend.service}`;
       const [own, imported] = [slicesOf(this.#options.slices, service), this.#imports.slicesOf(service)];
       replaceSafely(
-        this.#options.book.ingress,
+        this.#options.views.ingress,
         `backend ${key}`,
         () => [backendEndpoints(backend, own, imported)],
         this.#log,

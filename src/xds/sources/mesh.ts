@@ -11,7 +11,7 @@ import { authoritySecret } from '../../peering/kinds/secrets.ts';
 import { meshCardName, meshDefaultsIn } from '../../peering/rules/peer-introduction.ts';
 import { type SourceOptions, sourceOf, type XdsSource } from './source.ts';
 
-export interface MeshSourceOptions extends Omit<SourceOptions, 'book'> {
+export interface MeshSourceOptions extends Omit<SourceOptions, 'views'> {
   readonly namespace: string;
   readonly secretsNamespace: string;
   readonly secrets: Informer<Secret>;

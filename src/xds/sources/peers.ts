@@ -8,12 +8,12 @@ import type { Secret } from '../../kube/objects/secret.ts';
 import { type Peer, peerType } from '../../peering/kinds/peer.ts';
 import { type PeerService, peerServiceType, reachOf } from '../../peering/kinds/peer-service.ts';
 import { proxyIdentity } from '../../peering/kinds/proxy-identity.ts';
-import type { OwnGround } from '../../peering/rules/link-config.ts';
+import type { Reserved } from '../../peering/rules/link-config.ts';
 import { formatNodeId, type ProxyIdentity } from '../identity/proxy-identity.ts';
 import { identityResource, peerServiceResources, trustResource } from '../peers/generate.ts';
 import type { Cause, XdsResource } from '../resource.ts';
 import type { ResourceSet } from '../view/resource-set.ts';
-import type { WithheldBook } from '../withheld.ts';
+import type { WithheldList } from '../withheld.ts';
 import { Batch } from './batch.ts';
 import { bundleOf } from './home-secrets.ts';
 import { IngressNames } from './ingress-names.ts';
@@ -27,11 +27,11 @@ export interface PeersSourceOptions extends SourceOptions {
   readonly secretsNamespace: string;
   readonly secrets: Informer<Secret>;
   readonly mesh: MeshSource;
-  readonly withheld: WithheldBook;
+  readonly withheld: WithheldList;
   readonly isBound: boolean;
   readonly lookUp: LookUp;
   /** Names and addresses of this cluster, to which no peer may lead our proxies. */
-  readonly ground: () => OwnGround;
+  readonly reserved: () => Reserved;
 }
 
 /** Certificates that are due are issued anew this often. */
@@ -71,7 +71,7 @@ export class PeersSource implements XdsSource {
     this.#certificates = new MeshCertificates(this.#options.world, ofProxies);
     this.#hadIdentity = this.#hasIdentity();
     this.#names = new IngressNames({
-      ...{ world: this.#options.world, log: this.#log, lookUp: this.#options.lookUp, ground: this.#options.ground },
+      ...{ world: this.#options.world, log: this.#log, lookUp: this.#options.lookUp, reserved: this.#options.reserved },
       onChange: (keys) => {
         for (const key of keys) this.#batch.add(`service ${key}`);
       },
@@ -85,7 +85,7 @@ export class PeersSource implements XdsSource {
       }
     });
     this.#stopRenewing = repeat(this.#options.world.timers, { everyMs: renewMs }, () => this.#batch.add('identity'));
-    this.#options.book.onProxy((proxy, set) => this.#giveIdentity(proxy, set));
+    this.#options.views.onProxy((proxy, set) => this.#giveIdentity(proxy, set));
     this.#offs = [
       this.#options.mesh.onChange(() => this.#batch.add('identity')),
       this.#services.on((key) => this.#batch.add(`service ${key}`)),
@@ -114,7 +114,7 @@ export class PeersSource implements XdsSource {
   }
 
   /** Where ingresses may lead has to be judged anew. */
-  groundChanged(): void {
+  reservedChanged(): void {
     for (const { metadata } of this.#services.values())
       this.#batch.add(`service ${metadata.namespace}/${metadata.name}`);
   }
@@ -139,7 +139,7 @@ export class PeersSource implements XdsSource {
   #renewPeer(name: string): void {
     const pem = this.#bundle(name);
     const make = () => (pem === '' ? [] : [trustResource({ name, namespace: this.#options.namespace, bundle: pem })]);
-    replaceSafely(this.#options.book.peers, `trust ${name}`, make, this.#log);
+    replaceSafely(this.#options.views.peers, `trust ${name}`, make, this.#log);
     for (const { metadata } of this.#services.byIndex('peer', name))
       this.#renewService(`${metadata.namespace}/${metadata.name}`);
   }
@@ -155,7 +155,7 @@ export class PeersSource implements XdsSource {
   }
 
   #renewIdentities(): void {
-    for (const { proxy, set } of this.#options.book.proxies()) this.#giveIdentity(proxy, set);
+    for (const { proxy, set } of this.#options.views.proxies()) this.#giveIdentity(proxy, set);
     const isGiven = this.#hasIdentity();
     if (isGiven === this.#hadIdentity) return;
     this.#hadIdentity = isGiven;
@@ -178,7 +178,7 @@ export class PeersSource implements XdsSource {
           this.#names.addressesOf(name, peer, this.#peers.get(`${this.#options.namespace}/${peer}`)?.spec),
       });
     replaceSafely(
-      this.#options.book.peers,
+      this.#options.views.peers,
       `service ${key}`,
       () => (outcome?.kind === 'served' ? outcome.resources : []),
       this.#log,

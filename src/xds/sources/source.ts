@@ -6,13 +6,13 @@ import type { Client } from '../../kube/client/client.ts';
 import type { Informer } from '../../kube/controller/informer.ts';
 import type { XdsResource } from '../resource.ts';
 import type { ResourceSet } from '../view/resource-set.ts';
-import type { ViewBook } from '../view/view-book.ts';
+import type { ViewIndex } from '../view/view-index.ts';
 
 export interface SourceOptions {
   readonly client: Client;
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
-  readonly book: ViewBook;
+  readonly views: ViewIndex;
 }
 
 export interface XdsSource {

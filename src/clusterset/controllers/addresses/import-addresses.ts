@@ -5,7 +5,7 @@ import type { Allocator } from '../../../addresses/allocator.ts';
 import type { AddressOwner } from '../../../addresses/candidates.ts';
 import type { IpFamily } from '../../../base/net/ip.ts';
 import type { AgentContext } from '../../copies/context.ts';
-import type { CountedRecord } from '../../copies/standings.ts';
+import type { CountedRecord } from '../../copies/counted-records.ts';
 import { type ServiceImport, serviceImportType } from '../../kinds/service-import.ts';
 import type { Merge } from '../../rules/merge/merged.ts';
 import type { ServiceKey } from '../../rules/names.ts';

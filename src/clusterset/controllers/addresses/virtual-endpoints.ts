@@ -3,7 +3,7 @@
 
 import type { Allocator } from '../../../addresses/allocator.ts';
 import type { AgentContext } from '../../copies/context.ts';
-import type { CountedRecord } from '../../copies/standings.ts';
+import type { CountedRecord } from '../../copies/counted-records.ts';
 import type { ServiceKey } from '../../rules/names.ts';
 import {
   carriedLabels,

@@ -6,8 +6,8 @@ import type { WorkResult } from '../../../base/queue.ts';
 import type { Informer } from '../../../kube/controller/informer.ts';
 import { conditionOf, formatTime, type WantedCondition, withConditions } from '../../../kube/objects/conditions.ts';
 import type { AgentContext } from '../../copies/context.ts';
+import type { CountedRecord } from '../../copies/counted-records.ts';
 import { importsByPolicy } from '../../copies/home-copies.ts';
-import type { CountedRecord } from '../../copies/standings.ts';
 import type { ServiceImport } from '../../kinds/service-import.ts';
 import {
   type ChoiceSpec,

@@ -12,9 +12,9 @@ import {
   countsSince,
   noConnections,
 } from '../../../kube/objects/reports/connections.ts';
-import type { ProxyCounts } from '../../copies/carriers.ts';
 import type { AgentContext } from '../../copies/context.ts';
-import { countedRecords } from '../../copies/standings.ts';
+import { countedRecords } from '../../copies/counted-records.ts';
+import type { ProxyCounts } from '../../copies/data-planes.ts';
 import { type TrafficShift, type TrafficShiftStatus, trafficShiftType } from '../../kinds/traffic-shift.ts';
 import { formatServiceKey, parseServiceKey, type ServiceKey } from '../../rules/names.ts';
 import { sourceOfImport } from '../../rules/routing/import-as.ts';

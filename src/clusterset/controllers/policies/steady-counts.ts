@@ -2,7 +2,7 @@
 
 import { isReady } from '../../../kube/objects/endpoint-slice.ts';
 import type { AgentContext } from '../../copies/context.ts';
-import type { CountedRecord } from '../../copies/standings.ts';
+import type { CountedRecord } from '../../copies/counted-records.ts';
 import type { Routing } from '../../rules/routing/routing.ts';
 import { resumeSteady, type SteadyState, steadyMs, stepSteady } from '../../rules/routing/steady-ready.ts';
 
@@ -60,8 +60,8 @@ interface SteadyFacts {
 }
 
 /** As its slices say; of two families, the one that has more. */
-function readyOf({ standing, published }: CountedRecord): number {
-  if (!standing.isTrusted || standing.isDraining) return 0;
+function readyOf({ status, published }: CountedRecord): number {
+  if (!status.isTrusted || status.isDraining) return 0;
   const byFamily = Map.groupBy(published(), ({ addressType }) => addressType);
   const counts = [...byFamily.values()].map((slices) =>
     slices.reduce((sum, { endpoints }) => sum + (endpoints ?? []).filter(isReady).length, 0),

@@ -2,7 +2,7 @@
 // what the condition of that policy says of those that do not.
 
 import type { AgentContext } from '../../copies/context.ts';
-import type { CountedRecord } from '../../copies/standings.ts';
+import type { CountedRecord } from '../../copies/counted-records.ts';
 import type { ServiceImportPolicy } from '../../kinds/service-import-policy.ts';
 import { formatServiceKey, type ServiceKey } from '../../rules/names.ts';
 import { transparent } from '../../rules/routing/import-as.ts';

@@ -15,7 +15,7 @@ import {
   type ProfileProperty,
 } from '../../kinds/cluster-profile.ts';
 import { homeAwayOf } from '../leases/home-away.ts';
-import type { LeaseVerdict } from '../leases/lease-judge.ts';
+import type { LeaseVerdict } from '../leases/lease-monitor.ts';
 import { readProperties } from '../routing/cluster-properties.ts';
 
 /** Each clusterset is a cluster manager of its own. */

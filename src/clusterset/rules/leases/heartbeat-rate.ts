@@ -2,7 +2,7 @@
 // heartbeats cost the broker is bounded; beyond that number of members they renew less often, and when three renewals no longer
 // fit into a lease, leases grow too. Pure.
 
-import type { LeaseTimes } from './lease-judge.ts';
+import type { LeaseTimes } from './lease-monitor.ts';
 
 /** With the default period of five seconds this leaves sets of up to fifty members as they are. */
 const heartbeatsPerSecondMax = 10;

@@ -2,7 +2,7 @@
 // why a service is withdrawn. Times are of this cluster's own clock. Pure.
 
 import { formatTime } from '../../../kube/objects/conditions.ts';
-import type { LeaseRecord, LeaseVerdict } from './lease-judge.ts';
+import type { LeaseRecord, LeaseVerdict } from './lease-monitor.ts';
 
 export interface LeaseMemory {
   readonly verdict: LeaseVerdict;
@@ -42,7 +42,7 @@ export function rememberLease(
   };
 }
 
-/** For the judge of a new run. A clock that was put back does not make a hold-down longer than `holdDownMsMax`. */
+/** For the monitor of a new run. A clock that was put back does not make a hold-down longer than `holdDownMsMax`. */
 export function recallLease(
   memory: LeaseMemory,
   { wallMs, holdDownMsMax }: { readonly wallMs: number; readonly holdDownMsMax: number },

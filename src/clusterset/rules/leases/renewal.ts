@@ -4,7 +4,7 @@
 // one old lease time later for judging others, who may not know them yet. Pure; time comes in with each call.
 
 import type { Lease } from '../../../kube/objects/lease.ts';
-import type { LeaseTimes } from './lease-judge.ts';
+import type { LeaseTimes } from './lease-monitor.ts';
 
 /** On a member's own lease: `revision@milliseconds` of earlier renewals, oldest first. */
 export const renewalsAnnotation = 'portolan.dev/renewals';

@@ -2,18 +2,18 @@
 // whoever comes after them steps in when they are too few. There is no appointment: each member decides for itself
 // from the reports and heartbeats it sees, and for a moment there may be more or fewer. Pure.
 
-/** A judge and two who stand in. In sets of no more members everybody watches and nobody reports. */
+/** An observer and two who stand in. In sets of no more members everybody watches and nobody reports. */
 export const seatsMax = 3;
 
 export interface SeatRequest {
   readonly self: string;
   /** Ids of all members. */
   readonly ids: readonly string[];
-  /** Whether the member is seen to judge now. */
+  /** Whether the member is seen to observe now. */
   readonly isJudging: (id: string) => boolean;
   readonly isAlive: (id: string) => boolean;
   readonly isSeated: boolean;
-  /** For how long too few have been seen to judge. */
+  /** For how long too few have been seen to observe. */
   readonly shortMs: number;
   /** How long those before us are left to take the seat. */
   readonly patienceMs: number;

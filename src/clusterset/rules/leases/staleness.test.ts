@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseStaleness, standing } from './staleness.ts';
+import { memberStatus, parseStaleness } from './staleness.ts';
 
 test.each([
   ['Withdraw', 'Withdraw'],
@@ -14,6 +14,6 @@ test.each([
   ['stale', 'Withdraw', false, false],
   ['stale', 'NotReady', true, false],
   ['stale', 'Keep', true, true],
-] as const)('standing: %s under %s -> counted %s, trusted %s', (verdict, policy, isCounted, isTrusted) => {
-  expect(standing(verdict, policy)).toEqual({ isCounted, isTrusted, isDraining: false });
+] as const)('status: %s under %s -> counted %s, trusted %s', (verdict, policy, isCounted, isTrusted) => {
+  expect(memberStatus(verdict, policy)).toEqual({ isCounted, isTrusted, isDraining: false });
 });

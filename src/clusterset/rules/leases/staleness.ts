@@ -2,7 +2,7 @@
 
 import type { StalenessPolicy } from '../../kinds/cluster-set.ts';
 import type { ServiceShard } from '../../kinds/service-shard.ts';
-import type { LeaseVerdict } from './lease-judge.ts';
+import type { LeaseVerdict } from './lease-monitor.ts';
 
 const words: ReadonlyMap<string, StalenessPolicy> = new Map([
   ['withdraw', 'Withdraw'],
@@ -15,7 +15,7 @@ export function parseStaleness(text: string | undefined): StalenessPolicy | unde
   return text === undefined ? undefined : words.get(text.toLowerCase().replaceAll('-', ''));
 }
 
-export interface Standing {
+export interface MemberStatus {
   /** Whether the cluster's shard takes part in the merge. */
   readonly isCounted: boolean;
   /** Whether its endpoints may be offered as ready. */
@@ -24,7 +24,7 @@ export interface Standing {
   readonly isDraining: boolean;
 }
 
-export function standing(verdict: LeaseVerdict, policy: StalenessPolicy): Standing {
+export function memberStatus(verdict: LeaseVerdict, policy: StalenessPolicy): MemberStatus {
   const isDraining = false;
   if (verdict === 'alive' || policy === 'Keep') return { isCounted: true, isTrusted: true, isDraining };
   return { isCounted: policy === 'NotReady', isTrusted: false, isDraining };
@@ -35,5 +35,5 @@ export function offeredEndpoints(
   { spec }: ServiceShard,
   { verdict, policy }: { readonly verdict: LeaseVerdict; readonly policy: StalenessPolicy },
 ): number | undefined {
-  return standing(verdict, spec.onStale ?? policy).isTrusted ? spec.readyEndpoints : 0;
+  return memberStatus(verdict, spec.onStale ?? policy).isTrusted ? spec.readyEndpoints : 0;
 }

@@ -1,7 +1,7 @@
 // The map in words, for narrow screens: each place with its cards, and where their clients connect to.
 
 import { perSecond } from '../parts/format.ts';
-import { Mark } from '../parts/standing.tsx';
+import { Mark } from '../parts/health.tsx';
 import type { MapCard, MapLine } from './model.ts';
 
 interface MapListProps {
@@ -16,13 +16,13 @@ export function MapList({ cards, lines, choice, pick }: MapListProps) {
   return (
     <ul className="map-list">
       {cards.map((card) => {
-        const { id, kind, name, place, standing, says } = card;
+        const { id, kind, name, place, health, says } = card;
         const to = lines.filter(({ from, perSecond: rate }) => from === id && rate > 0);
         const isOpen = kind === 'cluster' ? name === choice.cluster : name === choice.region;
         return (
           <li key={id}>
             <div className="spot-head">
-              <Mark standing={standing} />
+              <Mark health={health} />
               {kind === 'cluster' || kind === 'region' ? (
                 <button type="button" className="link spot-name" aria-pressed={isOpen} onClick={() => pick(card)}>
                   {name}

@@ -4,7 +4,7 @@ import { useCallback, useMemo, useState } from 'react';
 import { useChoice } from '../data/address.ts';
 import { useRows } from '../data/hooks.ts';
 import { perSecond } from '../parts/format.ts';
-import { Mark } from '../parts/standing.tsx';
+import { Mark } from '../parts/health.tsx';
 import { Nothing } from '../parts/states.tsx';
 import { Lines } from './lines.tsx';
 import { MapList } from './list.tsx';
@@ -114,13 +114,13 @@ interface CardProps {
 
 function Card({ card, spot, isFirst, isCompact, isFaded, isChosen, pick }: CardProps) {
   const place = { left: spot.x, top: spot.y, width: spot.width, height: spot.height };
-  const says = `${card.kind} ${card.name}: ${card.standing}, ${card.says}, ${perSecond(card.perSecond)} connections`;
+  const says = `${card.kind} ${card.name}: ${card.health}, ${card.says}, ${perSecond(card.perSecond)} connections`;
   const isOpenable = card.kind === 'cluster' || card.kind === 'region';
-  const shape = `spot spot-${card.standing} ${isChosen ? 'is-chosen' : ''} ${isCompact ? 'is-compact' : ''}`;
+  const shape = `spot spot-${card.health} ${isChosen ? 'is-chosen' : ''} ${isCompact ? 'is-compact' : ''}`;
   const inner = (
     <>
       <span className="spot-head">
-        <Mark standing={card.standing} /> <span className="spot-name">{card.name}</span>
+        <Mark health={card.health} /> <span className="spot-name">{card.name}</span>
       </span>
       <span className="spot-says">
         {card.perSecond > 0 ? `${perSecond(card.perSecond)}` : card.says}

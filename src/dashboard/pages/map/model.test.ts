@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { ClusterRow, TrafficRow } from '../../wire/rows.ts';
-import { lineStanding, lineWidth, pictureOf } from './model.ts';
+import { lineHealth, lineWidth, pictureOf } from './model.ts';
 
 const cluster = (id: string, more: Partial<ClusterRow> = {}): ClusterRow => ({
-  ...{ id, region: 'north', zone: '', network: 'default', standing: 'ok', says: 'alive', renewedMs: 0, services: 1 },
+  ...{ id, region: 'north', zone: '', network: 'default', health: 'ok', says: 'alive', renewedMs: 0, services: 1 },
   ...{ ready: 1, imports: 1, isDraining: false, versions: [], parts: [], exportsTo: [] },
   ...more,
 });
@@ -37,7 +37,7 @@ describe('map', () => {
 
   test('a hundred clusters in five regions -> five cards with sums; one region open -> its clusters beside the others', () => {
     const clusters = Array.from({ length: 100 }, (_, n) =>
-      cluster(`c${n}`, { region: `r${n % 5}`, standing: n === 7 ? 'failed' : 'ok' }),
+      cluster(`c${n}`, { region: `r${n % 5}`, health: n === 7 ? 'failed' : 'ok' }),
     );
     const input = {
       ...none,
@@ -45,7 +45,7 @@ describe('map', () => {
       traffic: clusters.map(({ id }, n) => traffic(id, { [`c${(n + 1) % 100}`]: [2, 0] })),
     };
     const closed = pictureOf(input);
-    expect(closed.cards.map(({ name, says, standing }) => `${name}: ${says}, ${standing}`)).toEqual([
+    expect(closed.cards.map(({ name, says, health }) => `${name}: ${says}, ${health}`)).toEqual([
       'r0: 20 clusters, ok',
       'r1: 20 clusters, ok',
       'r2: 1 of 20 not well, failed',
@@ -59,7 +59,7 @@ describe('map', () => {
   });
 
   test('a hundred clusters in one region -> never more cards than can be read, the failed one among them', () => {
-    const clusters = Array.from({ length: 100 }, (_, n) => cluster(`c${n}`, { standing: n === 93 ? 'failed' : 'ok' }));
+    const clusters = Array.from({ length: 100 }, (_, n) => cluster(`c${n}`, { health: n === 93 ? 'failed' : 'ok' }));
     const { cards } = pictureOf({ ...none, clusters, traffic: [] });
     expect(cards).toHaveLength(30);
     expect(cards.some(({ name }) => name === 'c93')).toBe(true);
@@ -79,8 +79,8 @@ describe('map', () => {
     expect(lineWidth(1_000)).toBeGreaterThan(lineWidth(100));
     expect(lineWidth(1e9)).toBe(10);
     const line = (perSecond: number, failedPerSecond: number) =>
-      lineStanding({ perSecond, failedPerSecond, way: 'direct' });
+      lineHealth({ perSecond, failedPerSecond, way: 'direct' });
     expect([line(0, 0), line(100, 0), line(100, 1), line(100, 50)]).toEqual(['ok', 'ok', 'conflict', 'failed']);
-    expect(lineStanding({ perSecond: 0, failedPerSecond: 0, way: 'none' })).toBe('failed');
+    expect(lineHealth({ perSecond: 0, failedPerSecond: 0, way: 'none' })).toBe('failed');
   });
 });

@@ -1,6 +1,6 @@
 // What the map shows: cards and lines of a set, of one region of it, grouped so that there are never too many. Pure.
 
-import type { ClusterRow, ExternalRow, PeerRow, Standing, TrafficRow } from '../../wire/rows.ts';
+import type { ClusterRow, ExternalRow, Health, PeerRow, TrafficRow } from '../../wire/rows.ts';
 
 export interface MapInput {
   readonly clusters: readonly ClusterRow[];
@@ -15,7 +15,7 @@ export interface MapCard {
   readonly id: string;
   readonly kind: 'cluster' | 'region' | 'peer' | 'external' | 'more';
   readonly name: string;
-  readonly standing: Standing;
+  readonly health: Health;
   readonly says: string;
   /** Cards of one place stand beside each other. */
   readonly place: string;
@@ -70,7 +70,7 @@ function groupsOf(clusters: readonly ClusterRow[]): Map<string, ClusterRow[]> {
 function few(rows: ClusterRow[], place: string, rates: ReadonlyMap<string, TrafficRow>, roomFor: number): MapCard[] {
   const cards = rows.map((row) => clusterCard(row, place, rates.get(row.id)));
   if (cards.length <= roomFor) return cards;
-  const rank = ({ standing, perSecond }: MapCard) => (standing === 'ok' ? 0 : 1_000_000) + perSecond;
+  const rank = ({ health, perSecond }: MapCard) => (health === 'ok' ? 0 : 1_000_000) + perSecond;
   const first = new Set(cards.toSorted((a, b) => rank(b) - rank(a)).slice(0, roomFor - 1));
   const rest = rows.filter((_, index) => !first.has(cards[index]!));
   const more = groupCard(place, rest, rates);
@@ -81,24 +81,24 @@ function few(rows: ClusterRow[], place: string, rates: ReadonlyMap<string, Traff
 }
 
 function clusterCard(row: ClusterRow, place: string, rate: TrafficRow | undefined): MapCard {
-  const { id, standing, says, isDraining } = row;
+  const { id, health, says, isDraining } = row;
   return {
-    ...{ id: `cluster ${id}`, kind: 'cluster', name: id, standing, place, clusters: [id] },
+    ...{ id: `cluster ${id}`, kind: 'cluster', name: id, health, place, clusters: [id] },
     says: isDraining ? `${says}, draining` : says,
     perSecond: rate?.perSecond ?? 0,
     failedPerSecond: rate?.failedPerSecond ?? 0,
   };
 }
 
-const worst: readonly Standing[] = ['failed', 'stale', 'conflict', 'limited', 'unknown', 'ok'];
+const worst: readonly Health[] = ['failed', 'stale', 'conflict', 'limited', 'unknown', 'ok'];
 
 function groupCard(place: string, rows: readonly ClusterRow[], rates: ReadonlyMap<string, TrafficRow>): MapCard {
-  const bad = rows.filter(({ standing }) => standing !== 'ok').length;
+  const bad = rows.filter(({ health }) => health !== 'ok').length;
   const sum = (column: 'perSecond' | 'failedPerSecond') =>
     rows.reduce((total, { id }) => total + (rates.get(id)?.[column] ?? 0), 0);
   return {
     ...{ id: `region ${place}`, kind: 'region', name: place, place, clusters: rows.map(({ id }) => id) },
-    standing: worst.find((one) => rows.some(({ standing }) => standing === one)) ?? 'unknown',
+    health: worst.find((one) => rows.some(({ health }) => health === one)) ?? 'unknown',
     says: bad === 0 ? `${rows.length} clusters` : `${bad} of ${rows.length} not well`,
     perSecond: sum('perSecond'),
     failedPerSecond: sum('failedPerSecond'),
@@ -108,13 +108,13 @@ function groupCard(place: string, rows: readonly ClusterRow[], rates: ReadonlyMa
 function outside({ peers, external }: MapInput): MapCard[] {
   const common = { clusters: [], perSecond: 0, failedPerSecond: 0 };
   const cards: MapCard[] = [
-    ...peers.map(({ id, name, standing, taking, cluster }): MapCard => {
+    ...peers.map(({ id, name, health, taking, cluster }): MapCard => {
       const says = `peer of ${cluster}${taking === undefined ? '' : `: ${taking.state}`}`;
-      return { ...common, id: `peer ${id}`, kind: 'peer', name, standing, says, place: 'outside' };
+      return { ...common, id: `peer ${id}`, kind: 'peer', name, health, says, place: 'outside' };
     }),
-    ...external.map(({ id, name, standing, says, cluster }): MapCard => {
+    ...external.map(({ id, name, health, says, cluster }): MapCard => {
       const text = `external, ${cluster}: ${says}`;
-      return { ...common, id: `external ${id}`, kind: 'external', name, standing, says: text, place: 'outside' };
+      return { ...common, id: `external ${id}`, kind: 'external', name, health, says: text, place: 'outside' };
     }),
   ];
   if (cards.length <= outsideMax) return cards;
@@ -124,7 +124,7 @@ function outside({ peers, external }: MapInput): MapCard[] {
     id: 'more outside',
     kind: 'more',
     name: `${rest} more`,
-    standing: 'ok',
+    health: 'ok',
     says: 'peers and external services',
     place: 'outside',
   };
@@ -169,7 +169,7 @@ function linesOutside({ peers, external }: MapInput, cards: readonly MapCard[]):
 }
 
 /** Failures by the share of all: a few among many are a warning. */
-export function lineStanding({ perSecond, failedPerSecond, way }: Omit<MapLine, 'from' | 'to'>): Standing {
+export function lineHealth({ perSecond, failedPerSecond, way }: Omit<MapLine, 'from' | 'to'>): Health {
   if (way === 'none') return 'failed';
   if (perSecond === 0 || failedPerSecond === 0) return 'ok';
   return failedPerSecond / perSecond > 0.05 ? 'failed' : 'conflict';

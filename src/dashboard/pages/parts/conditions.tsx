@@ -3,7 +3,7 @@
 import type { ConditionView } from '../../wire/views.ts';
 import { useNowMs } from '../data/hooks.ts';
 import { elapsed } from './format.ts';
-import { Mark } from './standing.tsx';
+import { Mark } from './health.tsx';
 
 export function Conditions({ conditions }: { readonly conditions: readonly ConditionView[] }) {
   const nowMs = useNowMs();
@@ -12,7 +12,7 @@ export function Conditions({ conditions }: { readonly conditions: readonly Condi
     <ul className="conditions">
       {conditions.map((one) => (
         <li key={one.type}>
-          <Mark standing={standingOf(one)} /> <strong>{one.type}</strong> {one.status}
+          <Mark health={healthOf(one)} /> <strong>{one.type}</strong> {one.status}
           {one.reason === '' ? '' : ` (${one.reason.replaceAll(',', ', ')})`}
           {one.sinceMs === undefined ? null : <span className="small"> for {elapsed(nowMs - one.sinceMs)}</span>}
           {one.message === '' ? null : <div className="small">{one.message}</div>}
@@ -23,7 +23,7 @@ export function Conditions({ conditions }: { readonly conditions: readonly Condi
 }
 
 /** `Conflict: True` is bad, `Valid: True` is good. */
-function standingOf({ type, status }: ConditionView) {
+function healthOf({ type, status }: ConditionView) {
   if (status === 'Unknown') return 'unknown';
   const isBad = type === 'Conflict' ? status === 'True' : status === 'False';
   if (!isBad) return 'ok';

@@ -1,7 +1,7 @@
 // Conflicts of a service: who won, why, what the others have, and the ways out.
 
 import type { ConflictView } from '../../wire/views.ts';
-import { StandingBadge } from './standing.tsx';
+import { HealthBadge } from './health.tsx';
 
 export function ConflictList({ conflicts }: { readonly conflicts: readonly ConflictView[] }) {
   return (
@@ -9,7 +9,7 @@ export function ConflictList({ conflicts }: { readonly conflicts: readonly Confl
       {conflicts.map((one) => (
         <li key={`${one.reason} ${one.field}`} className="card conflict">
           <div className="problem-head">
-            <StandingBadge standing="conflict" text={one.reason} />
+            <HealthBadge health="conflict" text={one.reason} />
             <h3>
               <code>{one.field}</code>
             </h3>

@@ -3,8 +3,8 @@
 import { useState } from 'react';
 import { useConnection, useHello, useLive, useNowMs, useRows } from '../data/hooks.ts';
 import { clockTime } from './format.ts';
+import { HealthBadge } from './health.tsx';
 import { Search } from './search.tsx';
-import { StandingBadge } from './standing.tsx';
 
 export function Header() {
   const hello = useHello();
@@ -38,10 +38,10 @@ function Freshness() {
   const homes = useRows('homes');
   useNowMs();
   const answered = homes.filter(({ state }) => state === 'live' || state === 'behind').length;
-  const { standing, word } = freshness(connection.kind, answered, homes.length);
+  const { health, word } = freshness(connection.kind, answered, homes.length);
   return (
     <span className="freshness">
-      <StandingBadge standing={standing} text={word} />
+      <HealthBadge health={health} text={word} />
       <span className="as-of">
         {live.asOfMs > 0 ? `as of ${clockTime(live.asOfMs)}` : 'nothing read yet'}
         {homes.length > 0 ? `, ${answered} of ${homes.length} homes answered` : ''}
@@ -51,13 +51,13 @@ function Freshness() {
 }
 
 function freshness(kind: string, answered: number, total: number) {
-  if (kind === 'connecting') return { standing: 'unknown', word: 'connecting' } as const;
-  if (kind === 'paused') return { standing: 'stale', word: 'paused' } as const;
-  if (kind !== 'live') return { standing: 'failed', word: 'lost' } as const;
-  if (answered === 0) return { standing: 'failed', word: 'lost' } as const;
+  if (kind === 'connecting') return { health: 'unknown', word: 'connecting' } as const;
+  if (kind === 'paused') return { health: 'stale', word: 'paused' } as const;
+  if (kind !== 'live') return { health: 'failed', word: 'lost' } as const;
+  if (answered === 0) return { health: 'failed', word: 'lost' } as const;
   return answered < total
-    ? ({ standing: 'conflict', word: 'partial' } as const)
-    : ({ standing: 'ok', word: 'live' } as const);
+    ? ({ health: 'conflict', word: 'partial' } as const)
+    : ({ health: 'ok', word: 'live' } as const);
 }
 
 const themes = ['auto', 'light', 'dark'] as const;

@@ -7,7 +7,7 @@ import { useChoice } from '../data/address.ts';
 import { useAnswer, useRow, useRows, useTick } from '../data/hooks.ts';
 import { DemoButtons } from './demo-buttons.tsx';
 import { count, perSecond } from './format.ts';
-import { Mark, StandingBadge } from './standing.tsx';
+import { HealthBadge, Mark } from './health.tsx';
 
 const busiestMax = 8;
 const rowsShownMax = 12;
@@ -96,7 +96,7 @@ function ChosenCluster({ row }: { readonly row: ClusterRow }) {
     <aside className="card" aria-label="Chosen cluster">
       <h2>{row.id}</h2>
       <p>
-        <StandingBadge standing={row.standing} /> <span className="small">{row.says}</span>
+        <HealthBadge health={row.health} /> <span className="small">{row.says}</span>
       </p>
       <dl className="facts facts-column">
         <div>
@@ -126,7 +126,7 @@ function ChosenCluster({ row }: { readonly row: ClusterRow }) {
               <ul className="part-list">
                 {row.reaches.map(({ cluster, text, isWell }) => (
                   <li key={cluster}>
-                    <Mark standing={isWell ? 'ok' : 'failed'} /> {cluster} <span className="small">{text}</span>
+                    <Mark health={isWell ? 'ok' : 'failed'} /> {cluster} <span className="small">{text}</span>
                   </li>
                 ))}
               </ul>
@@ -162,7 +162,7 @@ function ServicesOf({ cluster }: { readonly cluster: string }) {
         {rows.slice(0, rowsShownMax).map(({ row, rate }) => (
           <li key={row.key}>
             <span>
-              <Mark standing={row.standing} />{' '}
+              <Mark health={row.health} />{' '}
               <button type="button" className="link" onClick={() => choose({ cluster: '', service: row.key })}>
                 {row.key}
               </button>

@@ -2,7 +2,7 @@
 
 import type { NameStep } from '../../wire/views.ts';
 import { elapsed } from './format.ts';
-import { StandingBadge } from './standing.tsx';
+import { HealthBadge } from './health.tsx';
 
 export function NameSteps({ steps }: { readonly steps: readonly NameStep[] }) {
   return (
@@ -10,8 +10,8 @@ export function NameSteps({ steps }: { readonly steps: readonly NameStep[] }) {
       {steps.map((step) => (
         <section key={step.server} className="step" aria-label={step.server}>
           <p>
-            <StandingBadge standing={step.rcode === 'NOERROR' ? 'ok' : 'failed'} text={step.rcode} /> from the{' '}
-            {step.server}, by its {step.handler} handler
+            <HealthBadge health={step.rcode === 'NOERROR' ? 'ok' : 'failed'} text={step.rcode} /> from the {step.server}
+            , by its {step.handler} handler
             {step.extendedError ? `: ${step.extendedError}` : ''}
           </p>
           {step.records.length === 0 ? <p className="small">No records.</p> : <Records step={step} />}

@@ -5,7 +5,7 @@ import type { ProblemRow } from '../../wire/rows.ts';
 import { Age } from './age.tsx';
 import { Code } from './code.tsx';
 import { capital, shorten } from './format.ts';
-import { SeverityBadge } from './standing.tsx';
+import { SeverityBadge } from './health.tsx';
 
 /** Of a message; all of it is below. */
 const shownMax = 150;

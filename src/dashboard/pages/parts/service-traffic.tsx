@@ -4,8 +4,8 @@ import { Link } from 'wouter';
 import type { FlowRow, FlowsView, TrafficView } from '../../wire/views.ts';
 import { useAnswer, useTick } from '../data/hooks.ts';
 import { bytes, perSecond } from './format.ts';
+import { Mark } from './health.tsx';
 import { Scroll } from './scroll.tsx';
-import { Mark } from './standing.tsx';
 
 const everyMs = 2_000;
 
@@ -56,7 +56,7 @@ function Sums({ rows }: { readonly rows: TrafficView['rows'] }) {
             <tr key={`${row.from} ${row.to}`}>
               <th scope="row">{row.from}</th>
               <td>
-                <Mark standing={row.failedPerSecond > 0 ? 'failed' : 'ok'} /> {row.to || '?'}
+                <Mark health={row.failedPerSecond > 0 ? 'failed' : 'ok'} /> {row.to || '?'}
               </td>
               <td className="number">{perSecond(row.perSecond)}</td>
               <td className="number">{perSecond(row.failedPerSecond)}</td>
@@ -99,7 +99,7 @@ function Seen({ flows }: { readonly flows: readonly FlowRow[] }) {
           return (
             <li key={key}>
               <span>
-                <Mark standing={failed === 0 ? 'ok' : failed === group.length ? 'failed' : 'limited'} />{' '}
+                <Mark health={failed === 0 ? 'ok' : failed === group.length ? 'failed' : 'limited'} />{' '}
                 <code>{group[0]!.endpoint}</code> <span className="small">in {group[0]!.to || '?'}</span>
               </span>
               <span>

@@ -12,8 +12,8 @@ const stepsMin = 30;
 
 export function Totals() {
   const [clusters, services, traffic] = [useRows('clusters'), useRows('services'), useRows('traffic')];
-  const alive = clusters.filter(({ standing }) => standing === 'ok').length;
-  const healthy = services.filter(({ standing }) => standing === 'ok').length;
+  const alive = clusters.filter(({ health }) => health === 'ok').length;
+  const healthy = services.filter(({ health }) => health === 'ok').length;
   const sum = (column: 'perSecond' | 'failedPerSecond') => traffic.reduce((total, row) => total + row[column], 0);
   const unread = traffic.filter(({ why }) => why !== '').length;
   const isRead = traffic.length > unread;

@@ -5,8 +5,8 @@ import { useNowMs, useRows } from '../data/hooks.ts';
 import { Age } from '../parts/age.tsx';
 import { DemoButtons } from '../parts/demo-buttons.tsx';
 import { elapsed } from '../parts/format.ts';
+import { HealthBadge, Mark } from '../parts/health.tsx';
 import { Scroll } from '../parts/scroll.tsx';
-import { Mark, StandingBadge } from '../parts/standing.tsx';
 import { Nothing } from '../parts/states.tsx';
 
 export function ClustersView() {
@@ -56,7 +56,7 @@ function Row({ row, nowMs }: { readonly row: ClusterRow; readonly nowMs: number 
         <DemoButtons cluster={row.id} />
       </th>
       <td>
-        <StandingBadge standing={row.standing} />
+        <HealthBadge health={row.health} />
         <div className="small">
           {row.says}
           {row.isDraining ? ', draining' : ''}
@@ -73,7 +73,7 @@ function Row({ row, nowMs }: { readonly row: ClusterRow; readonly nowMs: number 
         <ul className="part-list">
           {row.parts.map(({ part, node, state, reportedMs }) => (
             <li key={`${part} ${node}`} title={reportedMs === undefined ? '' : `${elapsed(nowMs - reportedMs)} ago`}>
-              <Mark standing={state === 'reporting' ? 'ok' : 'failed'} /> {part} <span className="small">{node}</span>
+              <Mark health={state === 'reporting' ? 'ok' : 'failed'} /> {part} <span className="small">{node}</span>
               {state === 'silent' ? <span className="small"> silent</span> : null}
             </li>
           ))}

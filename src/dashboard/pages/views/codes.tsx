@@ -5,8 +5,8 @@ import type { CodeDoc } from '../../wire/views.ts';
 import { useCodeDocs } from '../data/codes.ts';
 import { useRows } from '../data/hooks.ts';
 import { capital } from '../parts/format.ts';
+import { SeverityBadge } from '../parts/health.tsx';
 import { Problems } from '../parts/problems.tsx';
-import { SeverityBadge } from '../parts/standing.tsx';
 
 export function CodesView() {
   const { code } = useParams();

@@ -1,8 +1,8 @@
 // External services: which addresses they have, where connections go, and what overlaps.
 
 import { useRows } from '../data/hooks.ts';
+import { HealthBadge } from '../parts/health.tsx';
 import { Scroll } from '../parts/scroll.tsx';
-import { StandingBadge } from '../parts/standing.tsx';
 import { Nothing } from '../parts/states.tsx';
 
 export function ExternalView() {
@@ -32,7 +32,7 @@ export function ExternalView() {
                   <th scope="row">{row.name}</th>
                   <td>{row.cluster}</td>
                   <td>
-                    <StandingBadge standing={row.standing} />
+                    <HealthBadge health={row.health} />
                     <div className="small">{row.says}</div>
                   </td>
                   <td>

@@ -7,8 +7,8 @@ import type { FlowsView as Answer, FlowRow } from '../../wire/views.ts';
 import { useLive, useRows } from '../data/hooks.ts';
 import { Age } from '../parts/age.tsx';
 import { bytes, elapsed } from '../parts/format.ts';
+import { HealthBadge } from '../parts/health.tsx';
 import { Scroll } from '../parts/scroll.tsx';
-import { StandingBadge } from '../parts/standing.tsx';
 
 const everyMs = 1_000;
 const shownMax = 200;
@@ -185,7 +185,7 @@ function Row({ flow }: { readonly flow: FlowRow }) {
         <div className="mono">{endpoint}</div>
       </td>
       <td>
-        <StandingBadge standing={outcome === 'answered' ? 'ok' : 'failed'} text={outcome} />
+        <HealthBadge health={outcome === 'answered' ? 'ok' : 'failed'} text={outcome} />
         {reasons.length === 0 ? null : (
           <details>
             <summary>Why?</summary>

@@ -7,7 +7,7 @@ import { Link } from 'wouter';
 import type { ExporterCell, ServiceRow } from '../../wire/rows.ts';
 import { useRows } from '../data/hooks.ts';
 import { count } from '../parts/format.ts';
-import { Mark } from '../parts/standing.tsx';
+import { Mark } from '../parts/health.tsx';
 import { Nothing } from '../parts/states.tsx';
 
 const order = ['failed', 'conflict', 'limited', 'stale', 'unknown', 'ok'];
@@ -18,8 +18,7 @@ export function MatrixView() {
   const services = useRows('services');
   const clusters = useRows('clusters').map(({ id }) => id);
   const rows = useMemo(
-    () =>
-      [...services].sort((a, b) => order.indexOf(a.standing) - order.indexOf(b.standing) || (a.key < b.key ? -1 : 1)),
+    () => [...services].sort((a, b) => order.indexOf(a.health) - order.indexOf(b.health) || (a.key < b.key ? -1 : 1)),
     [services],
   );
   const differing = rows.filter(({ conflicts }) => conflicts.length > 0).length;
@@ -104,7 +103,7 @@ function Grid({ rows, clusters }: { readonly rows: readonly ServiceRow[]; readon
             return (
               <tr key={row.key} aria-rowindex={r + 2}>
                 <th scope="row" className="matrix-name">
-                  <Mark standing={row.standing} /> <Link href={`/services/${row.key}`}>{row.key}</Link>
+                  <Mark health={row.health} /> <Link href={`/services/${row.key}`}>{row.key}</Link>
                 </th>
                 {left > 0 ? <td /> : null}
                 {columns.map(({ index: c }) => (
@@ -153,7 +152,7 @@ function Cell({ at, isActive, service, cell, cluster }: CellProps) {
   const says =
     cell === undefined
       ? 'exports nothing'
-      : `${cell.standing}${cell.differs.length > 0 ? `, differs in ${cell.differs.join(', ')}` : ''}, ${cell.ready ?? 'unknown'} ready`;
+      : `${cell.health}${cell.differs.length > 0 ? `, differs in ${cell.differs.join(', ')}` : ''}, ${cell.ready ?? 'unknown'} ready`;
   return (
     <td className="matrix-cell">
       <Link
@@ -163,7 +162,7 @@ function Cell({ at, isActive, service, cell, cluster }: CellProps) {
         aria-label={`${service.key} in ${cluster}: ${says}`}
         title={says}
       >
-        {cell === undefined ? '·' : <Mark standing={cell.standing} />} {cell?.ready ?? ''}
+        {cell === undefined ? '·' : <Mark health={cell.health} />} {cell?.ready ?? ''}
       </Link>
     </td>
   );

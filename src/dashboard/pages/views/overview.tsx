@@ -5,9 +5,9 @@ import { useChoice } from '../data/address.ts';
 import { useConnection, useRows } from '../data/hooks.ts';
 import { Code } from '../parts/code.tsx';
 import { count } from '../parts/format.ts';
+import { Mark } from '../parts/health.tsx';
 import { Busiest, ChosenOnMap } from '../parts/map-side.tsx';
 import { Problems } from '../parts/problems.tsx';
-import { Mark } from '../parts/standing.tsx';
 import { Nothing } from '../parts/states.tsx';
 import { Totals } from '../parts/totals.tsx';
 
@@ -88,7 +88,7 @@ function AllWell() {
   if (!isWhole) return <Nothing kinds={['serviceexports']} none="Nothing was found where the dashboard could look." />;
   return (
     <p className="all-well" role="status">
-      <Mark standing="ok" /> Nothing is wrong in {homes.map(({ name }) => name).join(', ')}.
+      <Mark health="ok" /> Nothing is wrong in {homes.map(({ name }) => name).join(', ')}.
     </p>
   );
 }

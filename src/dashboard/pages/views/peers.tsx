@@ -3,7 +3,7 @@
 import type { PeerRow, PeerSideRow } from '../../wire/rows.ts';
 import { useNowMs, useRows } from '../data/hooks.ts';
 import { count, elapsed } from '../parts/format.ts';
-import { StandingBadge } from '../parts/standing.tsx';
+import { HealthBadge } from '../parts/health.tsx';
 import { Nothing } from '../parts/states.tsx';
 
 export function PeersView() {
@@ -22,9 +22,9 @@ export function PeersView() {
 
 function PeerCard({ row }: { readonly row: PeerRow }) {
   return (
-    <article className={`card ${row.standing === 'stale' ? 'old' : ''}`}>
+    <article className={`card ${row.health === 'stale' ? 'old' : ''}`}>
       <div className="problem-head">
-        <StandingBadge standing={row.standing} />
+        <HealthBadge health={row.health} />
         <h2>
           {row.name} <span className="small">peer of {row.cluster}</span>
         </h2>

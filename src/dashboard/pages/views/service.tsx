@@ -7,10 +7,10 @@ import { useAnswer, useNowMs, useRow } from '../data/hooks.ts';
 import { Conditions } from '../parts/conditions.tsx';
 import { ConflictList } from '../parts/conflict-list.tsx';
 import { clockTime, count, elapsed } from '../parts/format.ts';
+import { HealthBadge, Mark } from '../parts/health.tsx';
 import { NameSteps } from '../parts/name-steps.tsx';
 import { Scroll } from '../parts/scroll.tsx';
 import { ServiceTraffic } from '../parts/service-traffic.tsx';
-import { Mark, StandingBadge } from '../parts/standing.tsx';
 
 export function ServiceView() {
   const { namespace = '', name = '' } = useParams();
@@ -32,7 +32,7 @@ export function ServiceView() {
         <Link href="/services">Services</Link>
       </p>
       <h1>
-        {key} {row === undefined ? null : <StandingBadge standing={row.standing} text={row.says} />}
+        {key} {row === undefined ? null : <HealthBadge health={row.health} text={row.says} />}
       </h1>
       <p className="lead">
         <code>{view.dnsName}</code> <span className="small">as of {clockTime(answer.atMs)}</span>{' '}
@@ -81,7 +81,7 @@ function Explanation({ view: { explanation, whyNot } }: { readonly view: View })
                   <td>
                     {says.map(({ cluster, value: said, agrees }) => (
                       <div key={cluster}>
-                        <Mark standing={agrees ? 'ok' : 'conflict'} /> {cluster}: {said}
+                        <Mark health={agrees ? 'ok' : 'conflict'} /> {cluster}: {said}
                       </div>
                     ))}
                   </td>
@@ -143,7 +143,7 @@ function InClusters({ view }: { readonly view: View }) {
             )}
             <h4>Traffic</h4>
             <p>
-              <Mark standing={one.traffic.standing} /> {one.traffic.says}
+              <Mark health={one.traffic.health} /> {one.traffic.says}
             </p>
           </article>
         ))}
@@ -181,7 +181,7 @@ function Endpoints({ clusters }: { readonly clusters: readonly ServiceInCluster[
                     {one.port === '' ? '' : `:${one.port}`}
                   </td>
                   <td>
-                    <StandingBadge standing={isCurrent ? one.standing : 'stale'} text={one.says} />
+                    <HealthBadge health={isCurrent ? one.health : 'stale'} text={one.says} />
                   </td>
                   <td>{one.zone || '–'}</td>
                   <td>{one.sinceMs === undefined ? '?' : elapsed(nowMs - one.sinceMs)}</td>

@@ -3,33 +3,33 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
-import type { ServiceRow, Standing } from '../../wire/rows.ts';
+import type { Health, ServiceRow } from '../../wire/rows.ts';
 import { useRows } from '../data/hooks.ts';
 import { count } from '../parts/format.ts';
-import { StandingBadge } from '../parts/standing.tsx';
+import { HealthBadge } from '../parts/health.tsx';
 import { Nothing } from '../parts/states.tsx';
 
-const standings: readonly (Standing | 'all')[] = ['all', 'failed', 'conflict', 'limited', 'stale', 'ok', 'unknown'];
+const healths: readonly (Health | 'all')[] = ['all', 'failed', 'conflict', 'limited', 'stale', 'ok', 'unknown'];
 const rowHeight = 44;
 
 export function ServicesView() {
   const all = useRows('services');
   const clusters = useRows('clusters');
   const [text, setText] = useState('');
-  const [standing, setStanding] = useState<Standing | 'all'>('all');
+  const [health, setHealth] = useState<Health | 'all'>('all');
   const [cluster, setCluster] = useState(() => new URLSearchParams(location.search).get('cluster') ?? '');
   const rows = useMemo(
-    () => all.filter((row) => isWanted(row, { text, standing, cluster })),
-    [all, text, standing, cluster],
+    () => all.filter((row) => isWanted(row, { text, health, cluster })),
+    [all, text, health, cluster],
   );
   const search = useRef<HTMLInputElement>(null);
   useSlash(search);
   const clear = () => {
     setText('');
-    setStanding('all');
+    setHealth('all');
     setCluster('');
   };
-  const isFiltered = text !== '' || standing !== 'all' || cluster !== '';
+  const isFiltered = text !== '' || health !== 'all' || cluster !== '';
   return (
     <>
       <h1>Services</h1>
@@ -46,8 +46,8 @@ export function ServicesView() {
         </label>
         <label>
           State
-          <select value={standing} onChange={(event) => setStanding(event.target.value as Standing)}>
-            {standings.map((one) => (
+          <select value={health} onChange={(event) => setHealth(event.target.value as Health)}>
+            {healths.map((one) => (
               <option key={one}>{one}</option>
             ))}
           </select>
@@ -81,12 +81,12 @@ export function ServicesView() {
 
 interface Filter {
   readonly text: string;
-  readonly standing: Standing | 'all';
+  readonly health: Health | 'all';
   readonly cluster: string;
 }
 
-function isWanted(row: ServiceRow, { text, standing, cluster }: Filter): boolean {
-  if (standing !== 'all' && row.standing !== standing) return false;
+function isWanted(row: ServiceRow, { text, health, cluster }: Filter): boolean {
+  if (health !== 'all' && row.health !== health) return false;
   if (cluster !== '' && !row.exporters.some((one) => one.cluster === cluster)) return false;
   const wanted = text.trim().toLowerCase();
   return wanted === '' || row.key.includes(wanted) || row.ips.some((ip) => ip.startsWith(wanted));
@@ -180,7 +180,7 @@ function Row({ row, index }: { readonly row: ServiceRow; readonly index: number 
         <Link href={`/services/${row.key}`}>{row.key}</Link>
       </th>
       <td title={row.says}>
-        <StandingBadge standing={row.standing} />
+        <HealthBadge health={row.health} />
       </td>
       <td>{row.type}</td>
       <td title={exporters}>{exporters || '–'}</td>

@@ -5,7 +5,7 @@ import type { EventRow } from '../../wire/rows.ts';
 import { useRows } from '../data/hooks.ts';
 import { Age } from '../parts/age.tsx';
 import { shorten } from '../parts/format.ts';
-import { Mark } from '../parts/standing.tsx';
+import { Mark } from '../parts/health.tsx';
 import { Nothing } from '../parts/states.tsx';
 
 const kinds: readonly (EventRow['kind'] | 'all')[] = ['all', 'export', 'conflict', 'lease', 'event', 'dashboard'];
@@ -40,7 +40,7 @@ export function TimelineView() {
           {rows.map((row) => (
             <li key={row.id}>
               <Age atMs={row.atMs} />
-              <Mark standing={row.standing} />
+              <Mark health={row.health} />
               <span>
                 <strong>{row.subject}</strong> <span className="small">{row.cluster}</span> <Text text={row.text} />
               </span>

@@ -7,7 +7,7 @@ import { useAnswer, useRows } from '../data/hooks.ts';
 import { Conditions } from '../parts/conditions.tsx';
 import { ConflictList } from '../parts/conflict-list.tsx';
 import { clockTime } from '../parts/format.ts';
-import { StandingBadge } from '../parts/standing.tsx';
+import { HealthBadge } from '../parts/health.tsx';
 
 interface Plan {
   readonly cluster: string;
@@ -124,8 +124,8 @@ function Result({ plan: { cluster, key, change, at } }: { readonly plan: Plan })
         )}
       </div>
       <h2 className="section">
-        <StandingBadge
-          standing={view.conflicts.length === 0 ? 'ok' : 'conflict'}
+        <HealthBadge
+          health={view.conflicts.length === 0 ? 'ok' : 'conflict'}
           text={view.conflicts.length === 0 ? 'No conflicts afterwards' : 'Conflicts afterwards'}
         />
       </h2>

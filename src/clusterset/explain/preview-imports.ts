@@ -28,7 +28,7 @@ export interface PolicyFacts {
   readonly zone: string;
 }
 
-export interface ImportForesight {
+export interface ImportPreview {
   readonly service: string;
   /** The policy that would decide. */
   readonly policy: string | undefined;
@@ -38,13 +38,13 @@ export interface ImportForesight {
 }
 
 /** Of those imports alone that would change. */
-export function foreseeImports(imports: readonly ImportFacts[], policies: PolicyFacts): ImportForesight[] {
-  return imports.map((facts) => foreseeImport(facts, policies)).filter(({ changes }) => changes.length > 0);
+export function previewImports(imports: readonly ImportFacts[], policies: PolicyFacts): ImportPreview[] {
+  return imports.map((facts) => previewImport(facts, policies)).filter(({ changes }) => changes.length > 0);
 }
 
 const alike = 'all clusters alike, or by locality';
 
-function foreseeImport(facts: ImportFacts, { before, after, setChoice, zone }: PolicyFacts): ImportForesight {
+function previewImport(facts: ImportFacts, { before, after, setChoice, zone }: PolicyFacts): ImportPreview {
   const service = parseServiceKey(facts.service);
   const { namespaceLabels, labels } = facts;
   const subject = { namespace: { name: service.namespace, labels: namespaceLabels }, name: service.name, labels };

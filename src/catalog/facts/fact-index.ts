@@ -40,14 +40,14 @@ export type TouchListener = (ownerKey: string, incoming?: ImportLike) => void;
 /** Few: entries kept here for long would be taken for long-lived ones, and be collected late. */
 const unsettledMax = 16;
 
-export interface FactBookOptions {
+export interface FactIndexOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Whether imports are kept with what kernel rules and xDS resources need of them; names do without. */
   readonly holdsTraffic?: boolean;
 }
 
-export class FactBook {
-  readonly #clock: FactBookOptions['clock'];
+export class FactIndex {
+  readonly #clock: FactIndexOptions['clock'];
   readonly #holdsTraffic: boolean;
   readonly #owners = new PackedMap();
   readonly #slices = new PackedMap();
@@ -59,7 +59,7 @@ export class FactBook {
   readonly #unsettled = new Map<string, string[]>();
   #importCount = 0;
 
-  constructor(options: FactBookOptions) {
+  constructor(options: FactIndexOptions) {
     this.#clock = options.clock;
     this.#holdsTraffic = options.holdsTraffic ?? false;
   }

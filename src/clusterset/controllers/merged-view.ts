@@ -1,5 +1,5 @@
 // Keeps the merged view of seed 002 on the broker: one ServiceImport per service in the clusterset's namespace, and
-// none without an export. One scribe writes it, the oldest exporter whose lease lives; a view that stays wrong is for
+// none without an export. One member writes it, the oldest exporter whose lease lives; a view that stays wrong is for
 // the next. People and older tools read it; nothing of ours derives from it. Only upgraded clusters are in it: to be
 // named there is how a cluster is known to be one (seed 002, Migration).
 
@@ -11,7 +11,7 @@ import type { Informer } from '../../kube/controller/informer.ts';
 import { createPutBacks } from '../../kube/controller/put-backs.ts';
 import { isConflict } from '../../kube/objects/api-error.ts';
 import type { AgentContext } from '../copies/context.ts';
-import { type CountedRecord, countedRecords } from '../copies/standings.ts';
+import { type CountedRecord, countedRecords } from '../copies/counted-records.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { legacyOrigin } from '../rules/legacy-import.ts';
 import { mergeOutcome } from '../rules/merge/merge.ts';
@@ -20,13 +20,13 @@ import { sortedByPrecedence } from '../rules/merge/shard.ts';
 import { formatServiceKey, parseRecordName, parseServiceKey, recordName, type ServiceKey } from '../rules/names.ts';
 import { planImport } from '../rules/plan-import.ts';
 
-/** How many stand behind the scribe, and how long each leaves it to those before it. */
+/** How many stand behind the writer, and how long each leaves it to those before it. */
 const deputies = 3;
 const deputyMs = 15_000;
 
-export function createScribeController(context: AgentContext, views: Informer<ServiceImport>) {
+export function createViewController(context: AgentContext, views: Informer<ServiceImport>) {
   const { broker, membership, world } = context;
-  // Two may take themselves for the scribe: one whose lease has run out for others, or whose copies are behind.
+  // Two may take themselves for the writer: one whose lease has run out for others, or whose copies are behind.
   const putBacks = createPutBacks(world.clock);
   /** Since when a view that is another's to write has been wrong. */
   const wrongSince = new Map<string, number>();
@@ -35,7 +35,7 @@ export function createScribeController(context: AgentContext, views: Informer<Se
     const { service, name } = subjectOf(key);
     const present = views.get(`${membership.clusterset}/${name}`);
     const records = service === undefined ? [] : openRecords(service);
-    const rank = scribes(records).indexOf(membership.clusterId);
+    const rank = writers(records).indexOf(membership.clusterId);
     if (rank < 0 || rank > deputies) {
       wrongSince.delete(key);
       return undefined;
@@ -82,7 +82,7 @@ export function createScribeController(context: AgentContext, views: Informer<Se
   }
 
   /** Living exporters, oldest first. Entries that no cluster exports are removed by the first living members by id. */
-  function scribes(records: readonly CountedRecord[]): string[] {
+  function writers(records: readonly CountedRecord[]): string[] {
     const isAlive = (cluster: string) => context.verdict(cluster) === 'alive';
     const exporters = records.filter(({ cluster }) => isAlive(cluster)).map(({ shard }) => shard);
     if (records.length > 0) return sortedByPrecedence(exporters).map(({ cluster }) => cluster);

@@ -1,10 +1,10 @@
 // How something stands: a shape, a colour and a word, so that nobody has to tell colours apart.
 
-import type { ProblemRow, Standing } from '../../wire/rows.ts';
+import type { Health, ProblemRow } from '../../wire/rows.ts';
 
 type Severity = ProblemRow['severity'];
 
-const words: Readonly<Record<Standing, string>> = {
+const words: Readonly<Record<Health, string>> = {
   ok: 'OK',
   conflict: 'Conflict',
   limited: 'Limited',
@@ -13,15 +13,15 @@ const words: Readonly<Record<Standing, string>> = {
   unknown: 'Unknown',
 };
 
-export function Mark({ standing }: { readonly standing: Standing }) {
+export function Mark({ health }: { readonly health: Health }) {
   return (
-    <svg className={`mark mark-${standing}`} viewBox="0 0 16 16" aria-hidden="true">
-      {shapes[standing]}
+    <svg className={`mark mark-${health}`} viewBox="0 0 16 16" aria-hidden="true">
+      {shapes[health]}
     </svg>
   );
 }
 
-const shapes: Readonly<Record<Standing, React.ReactNode>> = {
+const shapes: Readonly<Record<Health, React.ReactNode>> = {
   ok: <circle cx="8" cy="8" r="5.5" />,
   conflict: <path d="M8 2l6.5 11.5h-13z" />,
   limited: <path d="M8 2.5a5.5 5.5 0 010 11z M8 2.5a5.5 5.5 0 000 11" fill="none" strokeWidth="2" />,
@@ -30,17 +30,17 @@ const shapes: Readonly<Record<Standing, React.ReactNode>> = {
   unknown: <path d="M5.2 6a2.8 2.8 0 115.2 1.4c-.8 1-2.2 1.3-2.2 2.8M8.2 13.2v.2" fill="none" strokeWidth="2" />,
 };
 
-export function StandingBadge({ standing, text }: { readonly standing: Standing; readonly text?: string }) {
+export function HealthBadge({ health, text }: { readonly health: Health; readonly text?: string }) {
   return (
-    <span className={`badge badge-${standing}`}>
-      <Mark standing={standing} />
-      {text ?? words[standing]}
+    <span className={`badge badge-${health}`}>
+      <Mark health={health} />
+      {text ?? words[health]}
     </span>
   );
 }
 
-const bySeverity: Readonly<Record<Severity, Standing>> = { error: 'failed', warning: 'conflict', info: 'unknown' };
+const bySeverity: Readonly<Record<Severity, Health>> = { error: 'failed', warning: 'conflict', info: 'unknown' };
 
 export function SeverityBadge({ severity }: { readonly severity: Severity }) {
-  return <StandingBadge standing={bySeverity[severity]} text={severity} />;
+  return <HealthBadge health={bySeverity[severity]} text={severity} />;
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { TotalRow } from '../../proxy/flows/totals.ts';
 import type { TrafficPage } from '../../proxy/flows/traffic-page.ts';
 import { trafficRows } from '../rows/traffic.ts';
-import { TrafficBook } from './book.ts';
+import { TrafficTotals } from './totals.ts';
 
 const row = (tried: number, answered: number, more: Partial<TotalRow> = {}): TotalRow => ({
   ...{ service: 'shop/cart', cluster: 'west', tried, answered, refused: 0, reset: 0, sent: 9, received: 90 },
@@ -14,13 +14,13 @@ const page = (key: string, from: string, rows: readonly TotalRow[]) => ({
 });
 
 /** Readings every two seconds of one node in east. */
-function readings(counts: readonly TotalRow[][], from = 'east'): TrafficBook {
-  const book = new TrafficBook();
-  for (const [index, rows] of counts.entries()) book.take([page('n1', from, rows)], index * 2_000);
-  return book;
+function readings(counts: readonly TotalRow[][], from = 'east'): TrafficTotals {
+  const totals = new TrafficTotals();
+  for (const [index, rows] of counts.entries()) totals.take([page('n1', from, rows)], index * 2_000);
+  return totals;
 }
 
-describe('traffic book', () => {
+describe('traffic totals', () => {
   test('the first reading -> sums of the kernel, and no rate yet', () => {
     const [sum] = [...readings([[row(500, 490)]]).all()];
     expect(sum).toMatchObject({ tried: 500, answered: 490, perSecond: 0, failedPerSecond: 0 });
@@ -37,22 +37,22 @@ describe('traffic book', () => {
   });
 
   test('a proxy is restarted -> its counters begin anew, and no rate falls below zero or jumps', () => {
-    const book = new TrafficBook();
-    book.take([page('n1 a', 'east', [row(1_000, 1_000)])], 0);
-    book.take([page('n1 b', 'east', [row(5, 5)])], 2_000);
-    expect([...book.all()]).toMatchObject([{ tried: 5, sent: 9, received: 90, perSecond: 0, failedPerSecond: 0 }]);
+    const totals = new TrafficTotals();
+    totals.take([page('n1 a', 'east', [row(1_000, 1_000)])], 0);
+    totals.take([page('n1 b', 'east', [row(5, 5)])], 2_000);
+    expect([...totals.all()]).toMatchObject([{ tried: 5, sent: 9, received: 90, perSecond: 0, failedPerSecond: 0 }]);
   });
 
   test('two nodes of one cluster and one of another -> sums by source cluster', () => {
-    const book = new TrafficBook();
+    const totals = new TrafficTotals();
     const take = (n: number, atMs: number) =>
-      book.take(
+      totals.take(
         [page('n1', 'east', [row(n, n)]), page('n2', 'east', [row(n, n)]), page('n3', 'south', [row(n, 0)])],
         atMs,
       );
     for (let n = 0; n < 20; n += 1) take(20 * n, n * 2_000);
     const rows = trafficRows(
-      book.all(),
+      totals.all(),
       new Map([
         ['east', ''],
         ['south', ''],
@@ -77,10 +77,10 @@ describe('traffic book', () => {
   });
 
   test('a page of another version, or with numbers that are none -> counts as nothing, the others stay', () => {
-    const book = new TrafficBook();
+    const totals = new TrafficTotals();
     const bad = [null, { rows: null }, { rows: [null, { service: 5 }, { ...row(1, 1), tried: 'many' }] }];
     const pages = bad.map((one, index) => ({ key: `bad ${index}`, from: 'east', page: one as never }));
-    book.take([...pages, page('n1', 'east', [row(7, 7)])], 0);
-    expect([...book.all()]).toMatchObject([{ tried: 7 }]);
+    totals.take([...pages, page('n1', 'east', [row(7, 7)])], 0);
+    expect([...totals.all()]).toMatchObject([{ tried: 7 }]);
   });
 });

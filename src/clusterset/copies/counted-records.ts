@@ -4,7 +4,7 @@
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import { isExportedTo, type ServiceShard } from '../kinds/service-shard.ts';
 import { publishedBy, shardOf } from '../members/follower.ts';
-import { type Standing, standing } from '../rules/leases/staleness.ts';
+import { type MemberStatus, memberStatus } from '../rules/leases/staleness.ts';
 import { mayExport } from '../rules/may-export.ts';
 import type { Shard } from '../rules/merge/shard.ts';
 import type { ServiceKey } from '../rules/names.ts';
@@ -15,7 +15,7 @@ export interface CountedRecord {
   readonly cluster: string;
   readonly record: ServiceShard;
   readonly shard: Shard;
-  readonly standing: Standing;
+  readonly status: MemberStatus;
   /** The slices this cluster has published of the service. */
   readonly published: () => readonly EndpointSlice[];
 }
@@ -36,10 +36,10 @@ export function countedRecords(context: AgentContext, service: ServiceKey, optio
     if (recordProblem(record) !== undefined || !mayExport(member.cluster.spec, service)) continue;
     const isDraining = member.cluster.spec.draining === true || record.spec.draining === true;
     const policy = record.spec.onStale ?? context.policy().staleness;
-    const now = { ...standing(context.verdict(member.id), policy), isDraining };
+    const now = { ...memberStatus(context.verdict(member.id), policy), isDraining };
     const published = () => publishedBy(member, service);
     if (now.isCounted)
-      records.push({ cluster: member.id, record, shard: readShard(record, member.id), standing: now, published });
+      records.push({ cluster: member.id, record, shard: readShard(record, member.id), status: now, published });
   }
   if (!options.withLegacy) return records;
   // A cluster that is being upgraded has both for a moment: then the older form counts until the new one is whole.
@@ -57,7 +57,7 @@ function legacyRecords(context: AgentContext, service: ServiceKey): CountedRecor
     cluster,
     record,
     shard: readShard(record, cluster),
-    standing: { isCounted: true, isTrusted: true, isDraining: false },
+    status: { isCounted: true, isTrusted: true, isDraining: false },
     published: () => published,
   }));
 }

@@ -16,7 +16,7 @@ export interface Refusal {
   readonly isOverLimit?: boolean;
 }
 
-export class RefusalBook {
+export class RefusalList {
   readonly #store: PeerServiceStore;
   /** By id, cut if it is longer than an id may be; the newest last. */
   readonly #reasons = new Map<string, string>();
@@ -65,7 +65,7 @@ export class RefusalBook {
     });
   }
 
-  /** A new stream starts with an empty book: everything is offered again. */
+  /** A new stream starts with an empty list: everything is offered again. */
   clear(): void {
     this.#reasons.clear();
   }

@@ -4,7 +4,7 @@
 import { isSameJson } from '../../base/json.ts';
 import type { DataPlane } from '../../kube/objects/reports/data-plane.ts';
 import type { ExternalAddress, ExternalVip, MeshExternalService } from '../kinds/mesh-external-service.ts';
-import { HostnameBook, type HostnameGround } from './hostnames.ts';
+import { type HostnameContext, HostnameIndex } from './hostnames.ts';
 import { NameOverlaps } from './name-overlaps.ts';
 import { OverlapIndex, type Pool } from './overlaps.ts';
 import { ownerId, ownerOf, type Rule, rulesOf } from './rule.ts';
@@ -12,7 +12,7 @@ import { doesCount, statusOf, type WantedStatus } from './service-status.ts';
 import { secretsOf, type TargetContext, type Targeting, targetsOf } from './target.ts';
 import { expiredCertificates, readTls, secretReferences } from './tls-plan.ts';
 
-export interface BookGround extends TargetContext, HostnameGround {
+export interface IndexContext extends TargetContext, HostnameContext {
   /** Ranges of virtual IPs. */
   readonly pools: readonly Pool[];
 }
@@ -24,7 +24,7 @@ export interface HeldAddresses {
 }
 
 /** What a status depends on besides the services. */
-export interface StatusGround {
+export interface StatusContext {
   readonly nowMs: number;
   readonly plane: DataPlane;
 }
@@ -44,9 +44,9 @@ interface Entry {
   readonly rules: readonly Rule[];
 }
 
-export class ServiceBook {
-  readonly #ground: BookGround;
-  readonly #names: HostnameBook;
+export class ServiceIndex {
+  readonly #context: IndexContext;
+  readonly #names: HostnameIndex;
   readonly #overlaps = new OverlapIndex();
   readonly #sameNames = new NameOverlaps();
   /** By the key of the object; and that key by the id of the resource. */
@@ -55,12 +55,12 @@ export class ServiceBook {
   /** By name of a Secret: keys of those that name it. */
   readonly #bySecret = new Map<string, Set<string>>();
 
-  constructor(ground: BookGround) {
-    this.#ground = ground;
-    this.#names = new HostnameBook(ground);
+  constructor(context: IndexContext) {
+    this.#context = context;
+    this.#names = new HostnameIndex(context);
   }
 
-  get names(): Pick<HostnameBook, 'holder' | 'selected'> {
+  get names(): Pick<HostnameIndex, 'holder' | 'selected'> {
     return this.#names;
   }
 
@@ -75,7 +75,7 @@ export class ServiceBook {
       const [left, come] = [this.set(key, undefined), this.set(key, object)];
       return { services: left.services.union(come.services), hostnames: left.hostnames.union(come.hostnames) };
     }
-    const targeting = object && targetsOf(object, this.#ground);
+    const targeting = object && targetsOf(object, this.#context);
     if (before !== undefined && object !== undefined && isSameButStatus(before.object, object)) {
       this.#entries.set(key, { ...before, object, targeting: targeting! });
       return nothing;
@@ -114,7 +114,7 @@ export class ServiceBook {
   }
 
   /** Undefined for a service that is gone. */
-  statusOf(key: string, held: HeldAddresses, { nowMs, plane }: StatusGround): WantedStatus | undefined {
+  statusOf(key: string, held: HeldAddresses, { nowMs, plane }: StatusContext): WantedStatus | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     const { object, targeting, rules } = entry;
@@ -131,7 +131,7 @@ export class ServiceBook {
       ...{ targeting, addresses, exhausted, expired: isCounting ? this.#expiredIn(object, nowMs) : [] },
       vips: isCounting ? this.#vipsOf(entry, held) : [],
       overlaps: isCounting
-        ? [...this.#overlaps.textsOf(rules, this.#ground.pools), ...this.#sameNames.textsOf(rules)]
+        ? [...this.#overlaps.textsOf(rules, this.#context.pools), ...this.#sameNames.textsOf(rules)]
         : [],
     });
   }
@@ -175,7 +175,7 @@ export class ServiceBook {
   }
 
   #expiredIn(object: MeshExternalService, nowMs: number): string[] {
-    const reading = readTls(object.spec.destination?.tls, secretsOf(object, this.#ground.secrets));
+    const reading = readTls(object.spec.destination?.tls, secretsOf(object, this.#context.secrets));
     return reading.kind === 'tls' ? expiredCertificates(reading.plan, nowMs) : [];
   }
 

@@ -23,7 +23,7 @@ interface Seen {
 const smoothMs = 5_000;
 const rowsOfProxyMax = 20_000;
 
-export class TrafficBook {
+export class TrafficTotals {
   #seen = new Map<string, Seen>();
   #all = new Map<string, Sums>();
   #takenMs: number | undefined;

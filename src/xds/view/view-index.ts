@@ -34,7 +34,7 @@ export type FillPlace = (place: Place, set: ResourceSet) => void;
 /** Fills the resources of one proxy alone, such as its certificate. */
 export type FillProxy = (proxy: ProxyIdentity, set: ResourceSet) => void;
 
-export class ViewBook {
+export class ViewIndex {
   readonly clusterset = new ResourceSet();
   readonly clustersetListeners = new ResourceSet();
   readonly peers = new ResourceSet();

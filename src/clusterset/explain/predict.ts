@@ -1,4 +1,4 @@
-// Foresees what a clusterset comes to, from what lies in its homes: the shards and slices each member publishes, the
+// Predicts what agents will make of a clusterset, from what lies in its homes: the shards and slices each member publishes, the
 // import in each cluster, the conditions on each export. Pure: the agents use the same rules; planning, explaining
 // and checking simulations use this.
 
@@ -12,8 +12,8 @@ import { isExportedTo, type ServiceShard } from '../kinds/service-shard.ts';
 import { type ClusterAddresses, readAddressRules, readOwnAddresses } from '../rules/address-translation.ts';
 import { exportConditions, judgeService, type Publication } from '../rules/export-conditions.ts';
 import { readExportRequest, unexportable } from '../rules/export-request.ts';
-import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
-import { type Standing, standing } from '../rules/leases/staleness.ts';
+import type { LeaseVerdict } from '../rules/leases/lease-monitor.ts';
+import { type MemberStatus, memberStatus } from '../rules/leases/staleness.ts';
 import { exportRefusal, mayExport } from '../rules/may-export.ts';
 import { type MergeWithConflicts, mergeShards } from '../rules/merge/merge.ts';
 import { parseServiceKey } from '../rules/names.ts';
@@ -45,10 +45,10 @@ export interface ClusterFacts {
 interface CountedShard {
   readonly cluster: string;
   readonly record: ServiceShard;
-  readonly standing: Standing;
+  readonly status: MemberStatus;
 }
 
-export interface Foreseen {
+export interface Prediction {
   /** Keys of all services that are exported, or wish to be. */
   readonly keys: readonly string[];
   shard(cluster: string, key: string): ServiceShard | undefined;
@@ -62,32 +62,32 @@ export interface Foreseen {
   conditions(cluster: string, key: string): WantedCondition[] | undefined;
 }
 
-export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): Foreseen {
+export function predict(clusters: readonly ClusterFacts[], policy: SetPolicy): Prediction {
   const published = new Map(clusters.map((facts) => [facts.id, publishedBy(facts, policy)]));
   const keys = new Set(clusters.flatMap(({ exports, left }) => [...exports.keys(), ...(left?.keys() ?? [])]));
   const factsOf = (cluster: string) => clusters.find(({ id }) => id === cluster);
 
-  const foreseen: Foreseen = {
+  const prediction: Prediction = {
     keys: [...keys].sort(),
     shard: (cluster, key) => published.get(cluster)?.get(key)?.shard,
     slicePlan: (cluster, key) => published.get(cluster)?.get(key)?.plan,
     counted: (key, reader) =>
       clusters.flatMap(({ id, verdict, mayExport: patterns, isDraining = false }) => {
-        const record = foreseen.shard(id, key);
+        const record = prediction.shard(id, key);
         if (record === undefined || recordProblem(record) !== undefined) return [];
         if (!mayExport({ mayExport: patterns }, parseServiceKey(key))) return [];
         if (reader !== undefined && !isExportedTo(record, { exporter: id, reader })) return [];
-        const now = standing(verdict, record.spec.onStale ?? policy.staleness);
+        const now = memberStatus(verdict, record.spec.onStale ?? policy.staleness);
         const drained = { ...now, isDraining: isDraining || record.spec.draining === true };
-        return now.isCounted ? [{ cluster: id, record, standing: drained }] : [];
+        return now.isCounted ? [{ cluster: id, record, status: drained }] : [];
       }),
     merge: (key, reader) => {
-      const shards = foreseen.counted(key, reader).map(({ cluster, record }) => readShard(record, cluster));
+      const shards = prediction.counted(key, reader).map(({ cluster, record }) => readShard(record, cluster));
       return mergeShards({ shards, ports: policy.ports });
     },
     importSpec: (cluster, key) => {
       if (!factsOf(cluster)?.namespaces.has(parseServiceKey(key).namespace)) return undefined;
-      const merge = foreseen.merge(key, cluster);
+      const merge = prediction.merge(key, cluster);
       return merge && planSpec(merge, []);
     },
     conditions: (cluster, key) => {
@@ -103,7 +103,7 @@ export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): F
         : problem === undefined
           ? { kind: 'published', notes, exportTo, readyCount: plan?.readyCount ?? 0, refused: plan?.refused ?? [] }
           : { kind: 'failed', message: problem };
-      const merge = foreseen.merge(key);
+      const merge = prediction.merge(key);
       const isPart = merge?.clusters.concat(merge.excluded).includes(cluster);
       return exportConditions({
         cluster,
@@ -113,7 +113,7 @@ export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): F
       });
     },
   };
-  return foreseen;
+  return prediction;
 }
 
 interface Published {

@@ -1,7 +1,7 @@
-// Names of peers' services in other people's domains. Each is an island: that name is answered here and with
+// Names of peers' services in other people's domains. Each is a single name: it is answered here and with
 // authority, and so are the ports below it (`_http._tcp.db.example`); all other names go on to where they are at
 // home. Until it is known what peers share, those that an earlier process knew are answered as old, and names that may be
-// islands with SERVFAIL.
+// single names with SERVFAIL.
 
 import { classAny, classIn, rcode } from '../../base/dns/codes.ts';
 import { hashBytes, isWithin } from '../../base/dns/name.ts';
@@ -15,9 +15,9 @@ import type { StubZones } from '../stub-zones/stub-zones.ts';
 import type { CatalogReader } from '../zones/reader.ts';
 import { createOldAnswers, createZoneAnswers, type OldView, type ZoneAnswersOptions } from '../zones/zone-answers.ts';
 
-export interface IslandHandlerOptions extends Omit<ZoneAnswersOptions, 'soa'> {
+export interface PeerFqdnOptions extends Omit<ZoneAnswersOptions, 'soa'> {
   readonly name: string;
-  /** Where no island can be. */
+  /** Where no such name can be. */
   readonly elsewhere: readonly Uint8Array[];
   readonly stubZones: StubZones;
   readonly old?: OldView;
@@ -26,9 +26,9 @@ export interface IslandHandlerOptions extends Omit<ZoneAnswersOptions, 'soa'> {
 const underscore = 0x5f;
 const transports = ['_tcp', '_udp', '_sctp'].map((label) => Buffer.from(label));
 
-export function islandHandler(options: IslandHandlerOptions): Handler {
+export function peerFqdnHandler(options: PeerFqdnOptions): Handler {
   const { zone, reader, stubZones } = options;
-  const soa = new SoaTemplate(zone, { isIsland: true });
+  const soa = new SoaTemplate(zone, { isSingleName: true });
   const answerName = createZoneAnswers({ ...options, soa });
   const answerOld = createOldAnswers({ ...options, soa }, options.old);
 
@@ -38,8 +38,8 @@ export function islandHandler(options: IslandHandlerOptions): Handler {
     const entry = reader.names.find(name, nameLength, query.nameHash);
     const portsEnd = name[1] === underscore ? endOfPorts(name) : 0;
     const apexLength = nameLength - portsEnd;
-    if (!isIsland(reader, query, entry, portsEnd)) {
-      if (!reader.isReady(zone.id) && wasIsland(query, portsEnd)) {
+    if (!isSingleName(reader, query, entry, portsEnd)) {
+      if (!reader.isReady(zone.id) && wasSingleName(query, portsEnd)) {
         answer.zone = zone.id;
         return answerOld(query, answer, apexLength) ?? holdBack(answer);
       }
@@ -54,10 +54,10 @@ export function islandHandler(options: IslandHandlerOptions): Handler {
   }
 
   /** To an earlier process. */
-  function wasIsland(query: Query, portsEnd: number): boolean {
+  function wasSingleName(query: Query, portsEnd: number): boolean {
     const { reader: old } = options.old ?? {};
     if (!old?.isStale(zone.id) || stubZones.find(query.name, query.nameLength)?.sendsSource) return false;
-    return isIsland(old, query, old.names.find(query.name, query.nameLength, query.nameHash), portsEnd);
+    return isSingleName(old, query, old.names.find(query.name, query.nameLength, query.nameHash), portsEnd);
   }
 
   function cannotBe({ name, nameLength }: Query): boolean {
@@ -73,17 +73,17 @@ export function islandHandler(options: IslandHandlerOptions): Handler {
   return { name: options.name, handle };
 }
 
-/** Whether the name, which lies at `entry`, or the one whose port it would be, is an island. */
-function isIsland(reader: CatalogReader, { name, nameLength }: Query, entry: number, portsEnd: number): boolean {
+/** Whether the name, which lies at `entry`, or the one whose port it would be, is a single name of a peer. */
+function isSingleName(reader: CatalogReader, { name, nameLength }: Query, entry: number, portsEnd: number): boolean {
   const { names } = reader;
-  if (entry >= 0) return isIslandAt(reader, entry);
+  if (entry >= 0) return isSingleNameAt(reader, entry);
   if (portsEnd === 0) return false;
   const host = name.subarray(portsEnd, nameLength);
-  return isIslandAt(reader, names.find(host, host.length, hashBytes(name, portsEnd, nameLength)));
+  return isSingleNameAt(reader, names.find(host, host.length, hashBytes(name, portsEnd, nameLength)));
 }
 
-function isIslandAt({ names }: CatalogReader, entry: number): boolean {
-  return entry >= 0 && (names.bytes[names.valueStart(entry)]! & zoneMark.island) !== 0;
+function isSingleNameAt({ names }: CatalogReader, entry: number): boolean {
+  return entry >= 0 && (names.bytes[names.valueStart(entry)]! & zoneMark.singleName) !== 0;
 }
 
 /** Where the host's own name starts behind `_port._proto`; 0 if these labels are not of ports. */

@@ -6,7 +6,7 @@ import { type IpRange, isInRange, parseIp, parseRange } from '../../base/net/ip.
 import type { ConfigMap } from '../../kube/objects/config-map.ts';
 import type { ServiceImport } from '../kinds/service-import.ts';
 
-export interface SetGround {
+export interface AddressPlan {
   /** Suffixes of the set's federations. */
   readonly federationZones: readonly string[];
   /** By federation: base64 of PEM, by which its authority is known to resolvers. */
@@ -19,7 +19,7 @@ export interface SetGround {
   };
 }
 
-export function groundData({ federationZones, authorities, ranges }: SetGround): Record<string, string> {
+export function addressPlanData({ federationZones, authorities, ranges }: AddressPlan): Record<string, string> {
   return {
     federationZones: federationZones.join(','),
     federationAuthorities: JSON.stringify(authorities),
@@ -29,9 +29,9 @@ export function groundData({ federationZones, authorities, ranges }: SetGround):
   };
 }
 
-export function withFormerRanges(ground: SetGround, former: readonly string[]): SetGround {
-  const { ranges } = ground;
-  return { ...ground, ranges: { ...ranges, clusterSet: [...new Set([...ranges.clusterSet, ...former])] } };
+export function withFormerRanges(plan: AddressPlan, former: readonly string[]): AddressPlan {
+  const { ranges } = plan;
+  return { ...plan, ranges: { ...ranges, clusterSet: [...new Set([...ranges.clusterSet, ...former])] } };
 }
 
 export function hasAddressIn(imports: Iterable<ServiceImport>, text: string): boolean {
@@ -46,7 +46,7 @@ export function hasAddressIn(imports: Iterable<ServiceImport>, text: string): bo
 }
 
 /** Undefined for a home whose agent wrote none. */
-export function readGround({ data }: Pick<ConfigMap, 'data'>): SetGround | undefined {
+export function readAddressPlan({ data }: Pick<ConfigMap, 'data'>): AddressPlan | undefined {
   if (data?.['peersRanges'] === undefined) return undefined;
   const list = (key: string) => (data[key] ?? '').split(',').filter((text) => text !== '');
   const rangesIn = (key: string) => list(key).filter((text) => parseRange(text) !== undefined);
@@ -63,7 +63,7 @@ export function readGround({ data }: Pick<ConfigMap, 'data'>): SetGround | undef
 
 /** Ranges that agents take virtual addresses from; none where no agent has written any. */
 export function allocatedRanges(written: Pick<ConfigMap, 'data'>): IpRange[] {
-  const { clusterSet = [], peers = [], external = [] } = readGround(written)?.ranges ?? {};
+  const { clusterSet = [], peers = [], external = [] } = readAddressPlan(written)?.ranges ?? {};
   return [...clusterSet, ...peers, ...external].flatMap((text) => parseRange(text) ?? []);
 }
 

@@ -5,16 +5,16 @@
 import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import { clusterSetDefaults } from '../../clusterset/kinds/cluster-set.ts';
+import { type AddressPlan, readAddressPlan } from '../../clusterset/rules/address-plan.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
-import { readGround, type SetGround } from '../../clusterset/rules/set-ground.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer } from '../../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
-import type { OwnGround } from '../../peering/rules/link-config.ts';
+import type { Reserved } from '../../peering/rules/link-config.ts';
 
-export interface OwnGroundOptions {
+export interface ReservedOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly home: Client;
@@ -24,10 +24,10 @@ export interface OwnGroundOptions {
   readonly onChanged: () => void;
 }
 
-export interface FollowedGround {
-  current(): OwnGround;
+export interface FollowedReserved {
+  current(): Reserved;
   /** The clusterset's part; undefined for a cluster that is in none. */
-  set(): SetGround | undefined;
+  set(): AddressPlan | undefined;
   /** Resolves when the home was read once, or after a while without it. */
   whenRead(): Promise<void>;
   stop(): void;
@@ -37,7 +37,7 @@ export interface FollowedGround {
 const apiNames = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc'];
 const firstReadMsMax = 5000;
 
-export function followOwnGround(options: OwnGroundOptions): FollowedGround {
+export function followReserved(options: ReservedOptions): FollowedReserved {
   const { world, log, home: client, onChanged } = options;
   const informer = createInformer<ConfigMap>({
     ...{ client, world, log, type: configMapType, namespace: systemNamespace },
@@ -47,19 +47,19 @@ export function followOwnGround(options: OwnGroundOptions): FollowedGround {
     ...{ client, world, log, type: serviceType, namespace: 'default' },
     fieldSelector: 'metadata.name=kubernetes',
   });
-  let set: SetGround | undefined;
+  let set: AddressPlan | undefined;
   let written: ConfigMap | undefined;
   let apiAddresses: readonly string[] = [];
-  let current = groundOf(options, undefined);
+  let current = reservedOf(options, undefined);
   const renew = () => {
-    const ground = groundOf({ ...options, hosts: [...options.hosts, ...apiAddresses] }, written);
-    if (JSON.stringify(ground) === JSON.stringify(current)) return;
-    current = ground;
+    const reserved = reservedOf({ ...options, hosts: [...options.hosts, ...apiAddresses] }, written);
+    if (JSON.stringify(reserved) === JSON.stringify(current)) return;
+    current = reserved;
     onChanged();
   };
   informer.on((_key, next) => {
     written = next;
-    set = next && readGround(next);
+    set = next && readAddressPlan(next);
     renew();
   });
   apiServices.on((_key, next) => {
@@ -86,8 +86,8 @@ export function followOwnGround(options: OwnGroundOptions): FollowedGround {
   };
 }
 
-function groundOf({ zones, ranges, hosts }: OwnGroundOptions, written: ConfigMap | undefined): OwnGround {
-  const set = written && readGround(written);
+function reservedOf({ zones, ranges, hosts }: ReservedOptions, written: ConfigMap | undefined): Reserved {
+  const set = written && readAddressPlan(written);
   const setRanges = set?.ranges ?? clusterSetDefaults.addressRanges;
   const setZones = written === undefined ? [] : [readDnsOptions(written).zone, ...(set?.federationZones ?? [])];
   return {

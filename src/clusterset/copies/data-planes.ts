@@ -20,7 +20,7 @@ import { gatewayChecks } from '../../kube/objects/reports/gateway-checks.ts';
 import { type SilentFrom, silentFrom } from '../../kube/objects/reports/silent-clusters.ts';
 import { unreachedIn } from '../../kube/objects/reports/unreached.ts';
 
-export interface CarriersOptions {
+export interface DataPlanesOptions {
   readonly home: Client;
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
@@ -40,8 +40,8 @@ export interface ProxyCounts {
   readonly clusters: CountsByCluster;
 }
 
-export class Carriers {
-  readonly #options: CarriersOptions;
+export class DataPlanes {
+  readonly #options: DataPlanesOptions;
   readonly #leases: Informer<Lease>;
   #hasProxy: boolean | undefined;
   #routesServices: boolean | undefined;
@@ -52,7 +52,7 @@ export class Carriers {
   #retry: Timer | undefined;
   #isStopped = false;
 
-  constructor(options: CarriersOptions) {
+  constructor(options: DataPlanesOptions) {
     this.#options = options;
     const { home: client, world, log, systemNamespace: namespace } = options;
     const labelSelector = `${partLabel} in (proxy,xds)`;

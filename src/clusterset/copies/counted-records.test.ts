@@ -3,15 +3,15 @@ import { Simulation } from '../../../sim/virtual-world.ts';
 import { createLog } from '../../base/log.ts';
 import { createClient } from '../../kube/client/client.ts';
 import { ScriptedHome } from '../../kube/testing/scripted-home.ts';
-import { foresee } from '../explain/foresee.ts';
+import { predict } from '../explain/predict.ts';
 import { type Cluster, clusterType } from '../kinds/cluster.ts';
 import { endpointShardType } from '../kinds/endpoint-shard.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
 import { MemberFollower } from '../members/follower.ts';
 import { readSetPolicy } from '../rules/set-policy.ts';
 import type { AgentContext } from './context.ts';
+import { countedRecords } from './counted-records.ts';
 import { MemberServices } from './member-services.ts';
-import { countedRecords } from './standings.ts';
 
 const service = { namespace: 'shop', name: 'checkout' };
 
@@ -28,8 +28,8 @@ function shard(namespace: string, ports: number): ServiceShard {
   };
 }
 
-describe('standings', () => {
-  test('standings: a record with more ports than the definition allows -> that member does not count, the others do, and a warning says so', async () => {
+describe('counted records', () => {
+  test('counted records: a record with more ports than the definition allows -> that member does not count, the others do, and a warning says so', async () => {
     const lines: string[] = [];
     const sim = new Simulation({ seed: 1 });
     const world = sim.world('agent');
@@ -62,7 +62,7 @@ describe('standings', () => {
     members.stop();
   });
 
-  test('standings: the same in what people foresee -> as if that member did not export', () => {
+  test('counted records: the same in a preview -> as if that member did not export', () => {
     const nothing = { namespaces: new Set(['shop']), services: new Map(), exports: new Map(), slices: [] };
     const cluster = (id: string, ports: number) => ({
       ...nothing,
@@ -70,7 +70,7 @@ describe('standings', () => {
       verdict: 'alive' as const,
       left: new Map([['shop/checkout', shard(id, ports)]]),
     });
-    const foreseen = foresee([cluster('east', 1), cluster('west', 30_000)], readSetPolicy(undefined));
-    expect(foreseen.merge('shop/checkout')?.clusters).toEqual(['east']);
+    const prediction = predict([cluster('east', 1), cluster('west', 30_000)], readSetPolicy(undefined));
+    expect(prediction.merge('shop/checkout')?.clusters).toEqual(['east']);
   });
 });

@@ -3,7 +3,7 @@ import { startHome } from '../../../sim/home.ts';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { silentLog } from '../../base/log.ts';
 import { keepPartLease } from '../../kube/controller/part-lease.ts';
-import { Carriers } from './carriers.ts';
+import { DataPlanes } from './data-planes.ts';
 
 /** Looks every second, as an agent does. */
 async function start() {
@@ -12,41 +12,41 @@ async function start() {
   const [agent, proxy] = [sim.world('agent'), sim.world('proxy')];
   let answersForMs = 3_600_000;
   const seen: (boolean | undefined)[] = [];
-  const carriers: Carriers = new Carriers({
+  const dataPlanes: DataPlanes = new DataPlanes({
     ...{ home: home.clientOf(agent), world: agent, log: silentLog, systemNamespace: 'portolan-system' },
     homeAnswersForMs: () => answersForMs,
-    onChange: () => void seen.push(carriers.hasProxy),
+    onChange: () => void seen.push(dataPlanes.hasProxy),
     onSilent: () => {},
   });
   keepPartLease({ client: home.clientOf(proxy), world: proxy, log: silentLog, part: 'proxy', id: 'node-1' });
   await sim.time.advance(1_000);
-  carriers.start();
+  dataPlanes.start();
   const passSeconds = async (seconds: number) => {
     for (let second = 0; second < seconds; second += 1) {
       await sim.time.advance(1_000);
-      carriers.look();
+      dataPlanes.look();
     }
   };
   await passSeconds(10);
   seen.length = 0;
-  expect(carriers.hasProxy).toBe(true);
+  expect(dataPlanes.hasProxy).toBe(true);
   const setHomeAnswers = (ms: number) => {
     answersForMs = ms;
   };
-  return { sim, home, proxy, carriers, seen, passSeconds, setHomeAnswers };
+  return { sim, home, proxy, dataPlanes, seen, passSeconds, setHomeAnswers };
 }
 
-test('carriers: the only proxy is gone -> none within 15 s', async () => {
-  const { proxy, carriers, passSeconds } = await start();
+test('data planes: the only proxy is gone -> none within 15 s', async () => {
+  const { proxy, dataPlanes, passSeconds } = await start();
   proxy.revoke();
   await passSeconds(6);
-  expect(carriers.hasProxy).toBe(true);
+  expect(dataPlanes.hasProxy).toBe(true);
   await passSeconds(8);
-  expect(carriers.hasProxy).toBe(false);
+  expect(dataPlanes.hasProxy).toBe(false);
 });
 
-test('carriers: the home was away from the agent for 20 s, or the agent stood still -> the proxy is not blamed', async () => {
-  const { sim, home, carriers, seen, passSeconds, setHomeAnswers } = await start();
+test('data planes: the home was away from the agent for 20 s, or the agent stood still -> the proxy is not blamed', async () => {
+  const { sim, home, dataPlanes, seen, passSeconds, setHomeAnswers } = await start();
   sim.network.setLink('agent', home.url, 'silent');
   setHomeAnswers(0);
   await passSeconds(20);
@@ -56,5 +56,5 @@ test('carriers: the home was away from the agent for 20 s, or the agent stood st
   expect(seen).toEqual([]);
   setHomeAnswers(60_000);
   await passSeconds(30);
-  expect(carriers.hasProxy).toBe(true);
+  expect(dataPlanes.hasProxy).toBe(true);
 });

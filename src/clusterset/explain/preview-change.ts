@@ -5,17 +5,17 @@ import type { WantedCondition } from '../../kube/objects/conditions.ts';
 import type { ImportType, ServiceImport } from '../kinds/service-import.ts';
 import { exportConditions } from '../rules/export-conditions.ts';
 import type { Conflict } from '../rules/merge/merged.ts';
-import { type ClusterFacts, type Foreseen, foresee } from './foresee.ts';
+import { type ClusterFacts, type Prediction, predict } from './predict.ts';
 import { brokerFacts, type SetState } from './set-state.ts';
 
-export interface ForesightRequest {
+export interface PreviewRequest {
   readonly state: SetState;
   /** This cluster's home as it is, and as it would be. */
   readonly present: ClusterFacts;
   readonly next: ClusterFacts;
 }
 
-export interface ServiceForesight {
+export interface ServicePreview {
   readonly service: string;
   /** Conditions of this cluster's export; absent if there would be none. */
   readonly conditions: readonly WantedCondition[] | undefined;
@@ -37,29 +37,29 @@ interface ClusterChange {
   readonly after: readonly WantedCondition[];
 }
 
-export function foreseeChange(request: ForesightRequest, key: string): ServiceForesight {
-  return foreseeChanges(request, [key])[0]!;
+export function previewChange(request: PreviewRequest, key: string): ServicePreview {
+  return previewChanges(request, [key])[0]!;
 }
 
-/** Foresees many services; shared work is done once. */
-export function foreseeChanges(
-  { state, present, next }: ForesightRequest,
+/** Previews many services; shared work is done once. */
+export function previewChanges(
+  { state, present, next }: PreviewRequest,
   keys: readonly string[],
-): readonly ServiceForesight[] {
+): readonly ServicePreview[] {
   const others = brokerFacts(state, present.id);
-  const before = foresee([...others, present], state.policy);
-  const after = foresee([...others, next], state.policy);
-  return keys.map((key) => foreseeOne(key, { present, others, before, after }));
+  const before = predict([...others, present], state.policy);
+  const after = predict([...others, next], state.policy);
+  return keys.map((key) => previewOne(key, { present, others, before, after }));
 }
 
 interface Prospect {
   readonly present: ClusterFacts;
   readonly others: readonly ClusterFacts[];
-  readonly before: Foreseen;
-  readonly after: Foreseen;
+  readonly before: Prediction;
+  readonly after: Prediction;
 }
 
-function foreseeOne(key: string, { present, others, before, after }: Prospect): ServiceForesight {
+function previewOne(key: string, { present, others, before, after }: Prospect): ServicePreview {
   const merge = after.merge(key);
   const from = before.merge(key)?.type;
   return {
@@ -74,16 +74,16 @@ function foreseeOne(key: string, { present, others, before, after }: Prospect): 
   };
 }
 
-function changeIn(cluster: string, key: string, before: Foreseen, after: Foreseen): ClusterChange[] {
+function changeIn(cluster: string, key: string, before: Prediction, after: Prediction): ClusterChange[] {
   if (after.shard(cluster, key) === undefined) return [];
   const change = { cluster, before: conditionsOf(cluster, key, before), after: conditionsOf(cluster, key, after) };
   return JSON.stringify(change.before) === JSON.stringify(change.after) ? [] : [change];
 }
 
 /** Conditions of an export in another cluster, which is valid: else it would have no record at the broker. */
-function conditionsOf(cluster: string, key: string, foreseen: Foreseen): WantedCondition[] {
-  const merge = foreseen.merge(key);
-  const { readyEndpoints: readyCount = 0, exportTo } = foreseen.shard(cluster, key)?.spec ?? {};
+function conditionsOf(cluster: string, key: string, prediction: Prediction): WantedCondition[] {
+  const merge = prediction.merge(key);
+  const { readyEndpoints: readyCount = 0, exportTo } = prediction.shard(cluster, key)?.spec ?? {};
   const publication = { kind: 'published', notes: [], exportTo, readyCount, refused: [] } as const;
   return exportConditions({ cluster, validity: { kind: 'valid' }, publication, merge });
 }

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Readable, Writable } from 'node:stream';
 
-export interface Carrier {
+export interface Transport {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ export interface Carrier {
   onGone(listener: () => void): void;
 }
 
-export function http2Carrier(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number): Carrier {
+export function http2Transport(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number): Transport {
   const endsWithHeaders = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
   if (headers.expect === '100-continue') stream.additionalHeaders({ ':status': 100 });
   const refuseRest = () => {
@@ -66,7 +66,7 @@ export function http2Carrier(stream: ServerHttp2Stream, headers: IncomingHttpHea
   };
 }
 
-export function http1Carrier(request: IncomingMessage, response: ServerResponse): Carrier {
+export function http1Transport(request: IncomingMessage, response: ServerResponse): Transport {
   const { headers } = request;
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
   return {

@@ -59,7 +59,7 @@ interface LeaseState {
   homeAwaySince: string | undefined;
 }
 
-export class LeaseJudge {
+export class LeaseMonitor {
   readonly #readTimes: () => LeaseTimes;
   readonly #leases = new Map<string, LeaseState>();
   #countedMs = 0;
@@ -116,7 +116,7 @@ export class LeaseJudge {
     if (lease.verdict === 'stale' && lease.trustedFromMs === undefined) this.#comesBack(lease);
   }
 
-  /** A judge watches its lease and does not report it: as good as a change seen now, but for one that is stale. */
+  /** An observer watches its lease and does not report it: as good as a change seen now, but for one that is stale. */
   vouched(cluster: string, nowMs: number): void {
     const lease = this.#leases.get(cluster) ?? this.#firstSight(cluster, this.#countedAt(nowMs));
     lease.changedAtMs = this.#countedAt(nowMs);

@@ -1,5 +1,5 @@
-// This member's place among those that judge leases. Seated, it watches the heartbeats of all members and reports who is
-// silent; otherwise it follows the reports of those who are, and judges the judges by its own clock.
+// This member as one of the lease observers. Seated, it watches the heartbeats of all members and reports who is
+// silent; otherwise it follows the reports of those who are, and checks the observers by its own clock.
 
 import { isSameJson } from '../../base/json.ts';
 import type { Log } from '../../base/log.ts';
@@ -13,11 +13,11 @@ import { apiVersionOf } from '../../kube/objects/object.ts';
 import { type LivenessReport, livenessReportType } from '../kinds/liveness-report.ts';
 import type { MemberFollower } from '../members/follower.ts';
 import { livenessReportName } from '../rules/broker-layout.ts';
-import type { JudgingRules } from '../rules/leases/judging.ts';
-import { LeaseJudge, type LeaseTimes, type LeaseVerdict } from '../rules/leases/lease-judge.ts';
+import { LeaseMonitor, type LeaseTimes, type LeaseVerdict } from '../rules/leases/lease-monitor.ts';
+import type { JudgingRules } from '../rules/leases/observing.ts';
 import { seatsMax } from '../rules/leases/seats.ts';
 
-export interface JudgeSeatOptions {
+export interface LeaseObserverOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly broker: Client;
@@ -30,21 +30,21 @@ export interface JudgeSeatOptions {
   readonly rules: JudgingRules;
   /** Members that this cluster has not seen renew for a while; asked when a report is written. */
   readonly silent: () => readonly string[];
-  /** The reports of judges have changed. */
+  /** The reports of observers have changed. */
   readonly onReports: () => void;
 }
 
-/** No more members are read out of a report: a judge may write anything. */
+/** No more members are read out of a report: an observer may write anything. */
 const reportedMax = 5_000;
 /** Reports are written at once when somebody comes back, but no more often than this. */
 const promptMs = 1_000;
-/** So often in a row a judge may name members that renew before it is not listened to for a while. */
+/** So often in a row an observer may name members that renew before it is not listened to for a while. */
 const refutedMax = 3;
 const distrustLeases = 10;
 
-export class JudgeSeat {
-  readonly #options: JudgeSeatOptions;
-  readonly #judges: LeaseJudge;
+export class LeaseObserver {
+  readonly #options: LeaseObserverOptions;
+  readonly #monitor: LeaseMonitor;
   readonly #patienceShare: number;
   readonly #refuted = new Map<string, number>();
   readonly #distrustedUntilMs = new Map<string, number>();
@@ -56,9 +56,9 @@ export class JudgeSeat {
   #prompt: Timer | undefined;
   #isStopped = false;
 
-  constructor(options: JudgeSeatOptions) {
+  constructor(options: LeaseObserverOptions) {
     this.#options = options;
-    this.#judges = new LeaseJudge(options.times);
+    this.#monitor = new LeaseMonitor(options.times);
     this.#patienceShare = 1 + 2 * options.world.random.float();
   }
 
@@ -83,14 +83,14 @@ export class JudgeSeat {
 
   /** Our own renewal has been acknowledged by the broker at this monotonic time. */
   ownRenewed(nowMs: number): void {
-    this.#judges.ownRenewed(nowMs);
-    for (const id of this.#judges.suspects()) this.#judges.condemn(id);
+    this.#monitor.ownRenewed(nowMs);
+    for (const id of this.#monitor.suspects()) this.#monitor.condemn(id);
   }
 
   /** Takes the seat or leaves it, and reports. */
   async review(options: RequestOptions): Promise<void> {
     const { members, world, clusterId } = this.#options;
-    // The first members judge whatever others do; who comes after them has to know what others do.
+    // The first members observe whatever others do; who comes after them has to know what others do.
     const isFirst = members.all().findIndex(({ id }) => id === clusterId) < seatsMax;
     this.#openReports(!isFirst && !this.isWatching);
     if (!isFirst && !this.#isSeated && this.#reports?.hasSynced !== true) return;
@@ -99,26 +99,26 @@ export class JudgeSeat {
   }
 
   ownRenewalFailed(): void {
-    this.#judges.ownRenewalFailed();
+    this.#monitor.ownRenewalFailed();
   }
 
-  /** Members that judges report, and that are to be looked at. */
+  /** Members that observers report, and that are to be looked at. */
   reported(): ReadonlySet<string> {
-    const ids = this.#judgesOf();
+    const ids = this.#observersOf();
     return this.#options.rules.reported(ids.map((id) => this.#silentBy(id)));
   }
 
-  /** These were reported though they renew. A judge that goes on with it is not listened to for a while. */
+  /** These were reported though they renew. An observer that goes on with it is not listened to for a while. */
   refuted(wrongly: ReadonlySet<string>): void {
     const { world, times, log } = this.#options;
-    for (const id of this.#judgesOf()) {
+    for (const id of this.#observersOf()) {
       const isWrong = this.#silentBy(id).some((member) => wrongly.has(member));
       const count = isWrong ? (this.#refuted.get(id) ?? 0) + 1 : 0;
       this.#refuted.set(id, count);
       if (count < refutedMax) continue;
       this.#refuted.delete(id);
       this.#distrustedUntilMs.set(id, world.clock.monotonicMs() + distrustLeases * times().leaseMs);
-      log.warn('a judge reports members as silent that renew: its reports are ignored for a while', { member: id });
+      log.warn('an observer reports members as silent that renew: its reports are ignored for a while', { member: id });
     }
   }
 
@@ -142,7 +142,7 @@ export class JudgeSeat {
       self,
       ids,
       isJudging,
-      // A judge that no longer reports is not waited for.
+      // An observer that no longer reports is not waited for.
       isAlive: (id) => verdict(id) === 'alive' && (this.#reportOf(id) === undefined || isJudging(id)),
       isSeated: this.#isSeated,
       shortMs: nowMs - (this.#shortSinceMs ?? nowMs),
@@ -150,19 +150,19 @@ export class JudgeSeat {
     });
   }
 
-  /** Whether a member is seen to judge: by its report, or by its heartbeat where that is watched. */
+  /** Whether a member is seen to observe: by its report, or by its heartbeat where that is watched. */
   #judgingNow(): (id: string) => boolean {
     const { members, silent } = this.#options;
     if (!this.isWatching) {
-      const ids = new Set(this.#judgesOf());
+      const ids = new Set(this.#observersOf());
       return (id) => ids.has(id);
     }
     const ids = new Set(silent());
     return (id) => members.get(id)?.heartbeat()?.spec?.judging === true && !ids.has(id);
   }
 
-  /** Ids of the judges whose reports count. */
-  #judgesOf(): string[] {
+  /** Ids of the observers whose reports count. */
+  #observersOf(): string[] {
     const { members, clusterId, rules, world } = this.#options;
     const nowMs = world.clock.monotonicMs();
     const ids: string[] = [];
@@ -171,7 +171,7 @@ export class JudgeSeat {
       const id = members.inNamespace(metadata.namespace ?? '')?.id;
       if (id === undefined || id === clusterId || metadata.name !== livenessReportName) continue;
       const isTrusted = nowMs >= (this.#distrustedUntilMs.get(id) ?? 0);
-      if (isTrusted && rules.isReportFresh(this.#judges.verdict(id))) ids.push(id);
+      if (isTrusted && rules.isReportFresh(this.#monitor.verdict(id))) ids.push(id);
     }
     return ids.sort();
   }
@@ -194,7 +194,7 @@ export class JudgeSeat {
       this.#reports = createInformer<LivenessReport>({ client, world, log, type: livenessReportType });
       this.#reports.on((_key, next, previous) => {
         this.#see((next ?? previous)!, next);
-        // Judges write a report again and again to show that they live; its members are looked at anew when they change.
+        // Observers write a report again and again to show that they live; its members are looked at anew when they change.
         if (!isSameJson(next?.spec?.silent ?? [], previous?.spec?.silent ?? [])) onReports();
       });
       this.#reports.start();
@@ -206,9 +206,9 @@ export class JudgeSeat {
     const { members, world } = this.#options;
     const id = members.inNamespace(metadata.namespace ?? '')?.id;
     if (id === undefined || metadata.name !== livenessReportName) return;
-    if (report === undefined) return this.#judges.forget(id);
+    if (report === undefined) return this.#monitor.forget(id);
     const token = `${metadata.uid}/${metadata.resourceVersion}`;
-    this.#judges.seen({ cluster: id, token, nowMs: world.clock.monotonicMs() });
+    this.#monitor.seen({ cluster: id, token, nowMs: world.clock.monotonicMs() });
   }
 
   async #sit(options: RequestOptions): Promise<void> {
