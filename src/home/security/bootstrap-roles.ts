@@ -16,7 +16,9 @@ const read = ['get', 'list', 'watch'];
 const write = ['create', 'delete', 'deletecollection', 'patch', 'update'];
 const group = 'rbac.authorization.k8s.io';
 const mcs = 'multicluster.x-k8s.io';
-const workloads = ['deployments', 'deployments/scale', 'statefulsets', 'statefulsets/scale', 'daemonsets'];
+const scaled = ['deployments', 'replicasets', 'statefulsets'];
+const workloads = [...scaled, ...scaled.map((plural) => `${plural}/scale`), 'daemonsets'];
+const replicationControllers = ['replicationcontrollers', 'replicationcontrollers/scale'];
 const labels = { 'kubernetes.io/bootstrapping': 'rbac-defaults' };
 
 export const bootstrapRoles: readonly BootstrapRole[] = [
@@ -41,13 +43,25 @@ export const bootstrapRoles: readonly BootstrapRole[] = [
       {
         verbs: write,
         apiGroups: [''],
-        resources: ['configmaps', 'events', 'pods', 'secrets', 'serviceaccounts', 'services', 'services/proxy'],
+        resources: [
+          ...[
+            'configmaps',
+            'events',
+            'pods',
+            'podtemplates',
+            'secrets',
+            'serviceaccounts',
+            'services',
+            'services/proxy',
+          ],
+          ...replicationControllers,
+        ],
       },
       { verbs: read, apiGroups: [''], resources: ['secrets'] },
       { verbs: ['impersonate'], apiGroups: [''], resources: ['serviceaccounts'] },
       { verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] },
       { verbs: write, apiGroups: ['apps'], resources: workloads },
-      { verbs: write, apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'] },
+      { verbs: write, apiGroups: ['networking.k8s.io'], resources: ['ingresses', 'networkpolicies'] },
       { verbs: write, apiGroups: ['policy'], resources: ['poddisruptionbudgets'] },
       { verbs: [...read, ...write], apiGroups: ['coordination.k8s.io'], resources: ['leases'] },
       // Exporting is a service owner's decision; imports are written by controllers alone.
@@ -61,10 +75,22 @@ export const bootstrapRoles: readonly BootstrapRole[] = [
       {
         verbs: read,
         apiGroups: [''],
-        resources: ['configmaps', 'events', 'namespaces', 'pods', 'pods/status', 'serviceaccounts', 'services'],
+        resources: [
+          ...[
+            'configmaps',
+            'events',
+            'namespaces',
+            'pods',
+            'pods/status',
+            'podtemplates',
+            'serviceaccounts',
+            'services',
+          ],
+          ...replicationControllers,
+        ],
       },
       { verbs: read, apiGroups: ['apps'], resources: workloads },
-      { verbs: read, apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'] },
+      { verbs: read, apiGroups: ['networking.k8s.io'], resources: ['ingresses', 'networkpolicies'] },
       { verbs: read, apiGroups: ['policy'], resources: ['poddisruptionbudgets'] },
       { verbs: read, apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'] },
       { verbs: read, apiGroups: ['events.k8s.io'], resources: ['events'] },
