@@ -28,6 +28,16 @@ test('kinds that charts bring and nothing runs here -> stored with their default
   const wrong = { metadata: { name: 'm' }, spec: { podSelector: {}, policyTypes: ['Sideways'] } };
   expect((await send(`POST ${policies}`, wrong)).status).toBe(422);
 
+  for (const [ports, status] of [
+    [[{ port: 80, endPort: 90 }], 201],
+    [[{ port: 80, endPort: 79 }], 422],
+    [[{ port: 'http', endPort: 90 }], 422],
+    [[{ endPort: 90 }], 422],
+  ] as const) {
+    const ranged = { metadata: { generateName: 'r' }, spec: { podSelector: {}, egress: [{ ports }] } };
+    expect((await send(`POST ${policies}`, ranged)).status).toBe(status);
+  }
+
   const budgets = '/apis/policy/v1/namespaces/default/poddisruptionbudgets';
   const budget = await ok(`POST ${budgets}`, {
     metadata: { name: 'b' },
