@@ -1,6 +1,7 @@
 // The roles and bindings every home has from its first start: Kubernetes' own names where people know them, and no more
 // than is needed. Data only; writing them is bootstrap.ts.
 
+import { flowReaderRole, flowReaderRules } from '../../kube/objects/admin-ticket.ts';
 import type { BindingObject, RoleObject } from './rbac-index.ts';
 import type { PolicyRule } from './rules.ts';
 
@@ -117,6 +118,8 @@ export const bootstrapRoles: readonly BootstrapRole[] = [
   ]),
   // Bound to nobody. As good as cluster-admin: a snapshot has all Secrets and the key of the certificate authority.
   role('portolan:snapshot', [{ verbs: ['get', 'post'], nonResourceURLs: ['/snapshots'] }]),
+  // Bound to nobody: who sees connections is decided for each home.
+  role(flowReaderRole, flowReaderRules),
   role('system:basic-user', [
     {
       verbs: ['create'],
