@@ -16,7 +16,7 @@ import { createImportListReader } from './lists/import-list.ts';
 import { createSliceListReader } from './lists/slice-list.ts';
 
 /** Services of this cluster, one by one. */
-export interface ServiceSink {
+interface ServiceSink {
   upsert(service: Service): void;
   remove(key: string): void;
   keys(): IterableIterator<string>;
