@@ -69,7 +69,7 @@ describe.skipIf(why !== '')(`proxy --services${why}`, () => {
       const seen = await who(place, task);
       return JSON.stringify(seen) === JSON.stringify({ who: [...expected].sort(), failures: {} });
     });
-  const differences = async () => JSON.parse((await proxy.get('/verify', 'POST')).text).differences;
+  const differences = async () => JSON.parse((await proxy.get('/verify', { method: 'POST' })).text).differences;
 
   beforeAll(async () => {
     net = new Namespaces('ps');
