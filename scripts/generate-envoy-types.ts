@@ -57,6 +57,8 @@ const wanted: readonly (readonly [file: string, messages: string])[] = [
   ],
   ['envoy/config/listener/v3/listener.proto', 'Listener Listener.InternalListenerConfig AdditionalAddress'],
   ['envoy/config/listener/v3/api_listener.proto', 'ApiListener'],
+  ['envoy/config/listener/v3/udp_listener_config.proto', 'UdpListenerConfig'],
+  ['envoy/config/core/v3/udp_socket_config.proto', 'UdpSocketConfig'],
   [
     'envoy/config/listener/v3/listener_components.proto',
     'Filter FilterChain FilterChainMatch ListenerFilter ListenerFilterChainMatchPredicate ListenerFilterChainMatchPredicate.MatchSet',
@@ -64,7 +66,7 @@ const wanted: readonly (readonly [file: string, messages: string])[] = [
   ['envoy/config/route/v3/route.proto', 'RouteConfiguration Vhds'],
   [
     'envoy/config/route/v3/route_components.proto',
-    'VirtualHost Route RouteMatch RouteMatch.ConnectMatcher RouteAction RouteAction.UpgradeConfig RouteAction.UpgradeConfig.ConnectConfig WeightedCluster WeightedCluster.ClusterWeight HeaderMatcher DirectResponseAction RedirectAction RetryPolicy RetryPolicy.RetryBackOff FilterConfig',
+    'VirtualHost Route RouteMatch RouteMatch.ConnectMatcher RouteAction RouteAction.UpgradeConfig RouteAction.UpgradeConfig.ConnectConfig WeightedCluster WeightedCluster.ClusterWeight HeaderMatcher DirectResponseAction RedirectAction RetryPolicy RetryPolicy.RetryBackOff RetryPolicy.RetryHostPredicate FilterConfig',
   ],
   ['envoy/type/matcher/v3/string.proto', 'StringMatcher ListStringMatcher'],
   ['envoy/type/matcher/v3/regex.proto', 'RegexMatcher RegexMatcher.GoogleRE2'],
@@ -91,6 +93,13 @@ const wanted: readonly (readonly [file: string, messages: string])[] = [
   ['envoy/extensions/filters/http/health_check/v3/health_check.proto', 'HealthCheck'],
   ['envoy/config/core/v3/substitution_format_string.proto', 'SubstitutionFormatString'],
   ['envoy/extensions/filters/network/connection_limit/v3/connection_limit.proto', 'ConnectionLimit'],
+  [
+    'envoy/extensions/filters/udp/udp_proxy/v3/udp_proxy.proto',
+    'UdpProxyConfig UdpProxyConfig.SessionFilter UdpProxyConfig.UdpTunnelingConfig UdpProxyConfig.UdpTunnelingConfig.BufferOptions UdpProxyConfig.UdpTunnelingConfig.RetryOptions',
+  ],
+  ['envoy/extensions/filters/udp/udp_proxy/v3/route.proto', 'Route'],
+  ['envoy/extensions/retry/host/previous_hosts/v3/previous_hosts.proto', 'PreviousHostsPredicate'],
+  ['envoy/extensions/filters/udp/udp_proxy/session/http_capsule/v3/http_capsule.proto', 'FilterConfig'],
   ['envoy/extensions/filters/listener/original_dst/v3/original_dst.proto', 'OriginalDst'],
   ['envoy/extensions/filters/listener/tls_inspector/v3/tls_inspector.proto', 'TlsInspector'],
   ['envoy/extensions/filters/listener/http_inspector/v3/http_inspector.proto', 'HttpInspector'],

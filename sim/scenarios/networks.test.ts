@@ -332,8 +332,35 @@ describe('an import with clusters in other networks', () => {
     const dns = await find<ServiceImport>(west, serviceImportType, 'shop/dns');
     expect(conditionOf(dns?.status?.conditions, 'ClustersReached')).toMatchObject({
       status: 'False',
-      message: expect.stringContaining('only TCP is carried between networks: UDP port 53'),
+      message: expect.stringContaining('UDP port 53 is not carried between networks, unless'),
     });
+  });
+
+  test('networks: a policy wants UDP carried -> two imports have ports of their own, kept by another agent; withdrawn, none', async () => {
+    const { set, west, settle } = await threeClusters();
+    await giveGateway(set, 'east', '203.0.113.7:15443');
+    const ports = [{ name: 'dns', port: 53, protocol: 'UDP' as const }];
+    for (const name of ['dns', 'ntp'])
+      await exportService(set.home('east').admin, `shop/${name}`, { endpoints: [`${pods}5`], spec: { ports }, ports });
+    const metadata = { name: 'udp' };
+    const policy = { apiVersion: 'portolan.dev/v1alpha1', kind: 'ServiceImportPolicy', metadata, spec: { udp: 'Any' } };
+    await west.create<ServiceImportPolicy>(serviceImportPolicyType, policy as ServiceImportPolicy);
+    await settle();
+    const waysOf = async (name: string) => {
+      const found = await find<ServiceImport>(west, serviceImportType, `shop/${name}`);
+      const { status } = conditionOf(found?.status?.conditions, 'ClustersReached')!;
+      return { status, udp: readRouting(found?.metadata.annotations?.[routingAnnotation] ?? '').udp };
+    };
+    const [dns, ntp] = [await waysOf('dns'), await waysOf('ntp')];
+    expect([dns.status, dns.udp?.length, ntp.udp?.[0]?.cluster]).toEqual(['True', 1, 'east']);
+    expect(dns.udp![0]!.listenerPort).not.toBe(ntp.udp![0]!.listenerPort);
+    set.killAgent('west');
+    set.startAgent('west');
+    await settle();
+    expect([await waysOf('dns'), await waysOf('ntp')]).toEqual([dns, ntp]);
+    await west.delete(serviceImportPolicyType, metadata);
+    await settle();
+    expect(await waysOf('dns')).toEqual({ status: 'False', udp: undefined });
   });
 
   test('networks: one network for all -> no condition about ways', async () => {

@@ -179,16 +179,12 @@ function dnsPart({ dns, listenAddress }: Values): Part {
   };
 }
 
-function proxyPart({ envoy, proxy }: Values): Part {
+function proxyPart({ envoy }: Values): Part {
   return {
     name: 'proxy',
     workload: 'DaemonSet',
     replicas: undefined,
-    args: [
-      'proxy',
-      ...whenSet(proxy.services, 'proxy.services', ['--services']),
-      ...whenSet(envoy.enabled, 'envoy.enabled', ['--envoy', '--envoy-uid', String(envoyUid)]),
-    ],
+    args: ['proxy', ...whenSet(envoy.enabled, 'envoy.enabled', ['--envoy', '--envoy-uid', String(envoyUid)])],
     ports: [],
     clusterRules: [],
     systemRules: [],

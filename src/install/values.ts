@@ -76,10 +76,7 @@ export interface Values {
     /** Type of the Service behind that address. */
     readonly stubServiceType: string;
   };
-  readonly proxy: PartValues & {
-    /** Whether it carries the cluster IPs of Services, on nodes without kube-proxy. */
-    readonly services: boolean;
-  };
+  readonly proxy: PartValues;
   readonly peering: PartValues & {
     readonly replicas: number;
     readonly trustDomain: string;
@@ -155,7 +152,7 @@ export const defaultValues: Values = {
     stubServiceType: 'LoadBalancer',
     ...pod,
   },
-  proxy: { enabled: true, cpu: '50m', memory: '192Mi', services: false, ...pod },
+  proxy: { enabled: true, cpu: '50m', memory: '192Mi', ...pod },
   peering: {
     enabled: false,
     replicas: 2,

@@ -12,6 +12,7 @@ import type { Chosen } from '../clusterset/rules/choice/reachable.ts';
 import type { SetLocality } from '../clusterset/rules/locality.ts';
 import { namedListenerPort } from '../clusterset/rules/networks/listener-ports.ts';
 import type { SetNetworks } from '../clusterset/rules/networks/networks.ts';
+import type { UdpWay } from '../clusterset/rules/networks/udp-ways.ts';
 import { needsUnready, readRouting } from '../clusterset/rules/routing/routing.ts';
 
 import { headlessPorts } from './headless.ts';
@@ -25,8 +26,6 @@ export interface View {
   readonly networks: SetNetworks;
   /** Whether a clusterset address is in the ranges of this proxy. */
   readonly serves: (ip: string) => boolean;
-  /** Whether an address is in the ranges of this cluster's own Services; absent if those are not carried here. */
-  readonly servesOwn?: (ip: string) => boolean;
   /** Why an endpoint cannot be used here; undefined if it can. */
   readonly refusal: (address: string, cluster: string) => string | undefined;
   /** Addresses of this node, as its Node object has them. */
@@ -49,8 +48,6 @@ export interface ServedImport {
   readonly slices: readonly NamedSlice[];
   /** Why an address of the import is not served; undefined if it is. */
   readonly addressProblem: (address: string) => string | undefined;
-  /** Whether an address that is none of the clusterset's is lent to the import by a Service that is carried here. */
-  readonly isLent?: (address: string) => boolean;
   /** The way to other networks; absent while it has not been looked at. */
   readonly nearSide?: NearSideView;
   /** What this node has seen of endpoints by TCP; absent while nobody looks. */
@@ -65,8 +62,7 @@ export function choose(served: ServedImport, view: View): Choice {
   const problems = new Set(owner.traffic?.problems);
   const ports: PortChoice[] = [];
   const affinitySeconds = owner.traffic?.affinitySeconds ?? 0;
-  const isServed = (ip: string) => view.serves(ip) || (view.servesOwn?.(ip) === true && served.isLent?.(ip) === true);
-  const problemOf = (ip: string) => addressProblem(ip) ?? (isServed(ip) ? undefined : outsideRanges(ip));
+  const problemOf = (ip: string) => addressProblem(ip) ?? (view.serves(ip) ? undefined : outsideRanges(ip));
   if (owner.kind === 'Headless') {
     const wayTo = (cluster: string, family: Family) => wayToEndpoint(cluster, family, { view, nearSide });
     if (view.noGateways === undefined)
@@ -143,10 +139,18 @@ function backendsOf(request: PortRequest): Pick<PortChoice, 'backends' | 'lots' 
     : { backends: lots[0]?.endpoints ?? [], ...unused };
 }
 
-function problemOfGateways(cluster: string, { port, ...request }: PortRequest): string | undefined {
-  if (request.view.noGateways === undefined && port.protocol !== 'TCP')
-    return `${port.protocol} is not carried between networks`;
-  return problemOfEnvoy(cluster, request);
+function problemOfGateways(cluster: string, request: PortRequest): string | undefined {
+  const { port, owner, view } = request;
+  if (view.noGateways !== undefined || port.protocol === 'TCP') return problemOfEnvoy(cluster, request);
+  const way = port.protocol === 'UDP' ? udpWay(cluster, request) : undefined;
+  if (way !== undefined) return problemOfEnvoy(cluster, request);
+  const isWanted = port.protocol === 'UDP' && readRouting(owner.routing).udp === undefined;
+  return `${port.protocol} is not carried between networks${isWanted ? ', unless a ServiceImportPolicy has udp: Any' : ''}`;
+}
+
+/** The node's Envoy has a port of its own for it. */
+function udpWay(cluster: string, { port, owner }: Pick<PortRequest, 'port' | 'owner'>): UdpWay | undefined {
+  return readRouting(owner.routing).udp?.find((way) => way.cluster === cluster && way.port === port.port);
 }
 
 type NearSideRequest = Pick<PortRequest, 'family' | 'view' | 'nearSide'>;
@@ -165,11 +169,19 @@ function dialled(endpoints: readonly Chosen<Target>[], request: PortRequest): re
   return endpoints.map((endpoint) => (endpoint.via === undefined ? endpoint : throughEnvoy(endpoint, request)));
 }
 
-/** To a port of the node's Envoy for that cluster; the address that the client connected to tells it the service. */
-function throughEnvoy(endpoint: Chosen<Target>, { family, view, nearSide }: PortRequest): Backend {
+/**
+ * To a port of the node's Envoy for that cluster; the address that the client connected to tells it the service, or the port
+ * itself where the gateway is asked for it over UDP.
+ */
+function throughEnvoy(endpoint: Chosen<Target>, request: PortRequest): Backend {
+  const { family, view, nearSide } = request;
+  const address = nearSide!.addresses[family]!;
+  if (request.port.protocol === 'UDP') {
+    const { listenerPort } = udpWay(endpoint.cluster, request)!;
+    return { ...endpoint, address, port: listenerPort, isAskedByName: true };
+  }
   const listenerPort = view.networks.clusters.get(endpoint.cluster)!.listenerPort!;
-  const port = endpoint.isAskedByName ? namedListenerPort(listenerPort) : listenerPort;
-  return { ...endpoint, address: nearSide!.addresses[family]!, port };
+  return { ...endpoint, address, port: endpoint.isAskedByName ? namedListenerPort(listenerPort) : listenerPort };
 }
 
 /** For one endpoint of a headless service. */

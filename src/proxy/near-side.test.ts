@@ -203,7 +203,18 @@ describe('backends behind gateways', () => {
     const state = stateWith();
     state.facts.upsertServiceImport(importOf('a', { ports: [{ name: 'dns', protocol: 'UDP', port: 53 }] }));
     expect(backends(state)).toEqual([['10.1.0.1:53']]);
-    expect(state.choiceOf('shop/a').problems.join()).toContain('UDP is not carried between networks');
+    expect(state.choiceOf('shop/a').problems.join()).toContain('UDP is not carried between networks, unless a');
+  });
+
+  test('proxy: a UDP port that is carried -> to its own port of the node’s Envoy, as long as a gateway answers', () => {
+    const state = stateWith();
+    const wish = { 'portolan.dev/routing': '{"u":[["east",53,15333]]}' };
+    const spec = { ports: [{ name: 'dns', protocol: 'UDP', port: 53 }] };
+    const object = importOf('a', spec);
+    state.facts.upsertServiceImport({ ...object, metadata: { ...object.metadata, annotations: wish } });
+    expect(backends(state)).toEqual([['10.1.0.1:53', '10.77.0.5:15333', '10.77.0.5:15333', '10.77.0.5:15333']]);
+    state.setNearSide(open({ problems: new Map([['east', 'none of its gateways answers']]) }));
+    expect(backends(state)).toEqual([['10.1.0.1:53']]);
   });
 
   test('proxy: the way to one cluster changes -> services with endpoints there are worked out again, no others', () => {

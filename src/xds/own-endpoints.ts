@@ -4,6 +4,7 @@
 import { formatIp, parseIp } from '../base/net/ip.ts';
 import { type EndpointSlice, isReady } from '../kube/objects/endpoint-slice.ts';
 import { isPort } from './bodies.ts';
+import type { CarriedProtocol } from './own-ports.ts';
 
 export interface OwnEndpoint {
   readonly address: string;
@@ -12,13 +13,17 @@ export interface OwnEndpoint {
 
 const endpointsMax = 20_000;
 
-export function endpointsOf(slices: readonly EndpointSlice[]): Map<string, OwnEndpoint[]> {
+/** At ports of one protocol; of TCP if none is named. */
+export function endpointsOf(
+  slices: readonly EndpointSlice[],
+  wanted: CarriedProtocol = 'TCP',
+): Map<string, OwnEndpoint[]> {
   const found = new Map<string, Map<string, OwnEndpoint>>();
   let count = 0;
   for (const slice of slices) {
     if (slice.addressType === 'FQDN') continue;
     for (const { name = '', port, protocol = 'TCP' } of listOf(slice.ports)) {
-      if (protocol !== 'TCP' || !isPort(port)) continue;
+      if (protocol !== wanted || !isPort(port)) continue;
       const byAddress = found.get(name) ?? new Map<string, OwnEndpoint>();
       found.set(name, byAddress);
       for (const endpoint of listOf(slice.endpoints)) {

@@ -3,10 +3,18 @@
 
 import type { Service } from '../kube/objects/service.ts';
 
-/** Names of its TCP ports; empty for the unnamed one. */
-export function portNamesOf({ spec }: Service): ReadonlyMap<number, string> {
-  const names = new Map<number, string>();
-  for (const each of Array.isArray(spec?.ports) ? spec.ports : [])
-    if (each && (each.protocol ?? 'TCP') === 'TCP') names.set(each.port, each.name ?? '');
+export type CarriedProtocol = 'TCP' | 'UDP';
+
+/** Names of its TCP and UDP ports, by `portKey`; empty for the unnamed one. */
+export function portNamesOf({ spec }: Service): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  for (const each of Array.isArray(spec?.ports) ? spec.ports : []) {
+    const protocol = each?.protocol ?? 'TCP';
+    if (each && (protocol === 'TCP' || protocol === 'UDP')) names.set(portKey(protocol, each.port), each.name ?? '');
+  }
   return names;
+}
+
+export function portKey(protocol: CarriedProtocol, port: number): string {
+  return `${protocol} ${port}`;
 }

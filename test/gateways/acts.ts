@@ -264,6 +264,43 @@ const headless: Act = {
   },
 };
 
+const overUdp: Act = {
+  name: 'UDP by name where a policy wants it carried, and no longer where the export is withdrawn or the policy is gone',
+  run: async (stage, { connections }) => {
+    for (const id of ['east', 'south'] as const) await stage.serve({ name: 'names', in: id, hasUdp: true });
+    await stage.answered('west', 'names', ['east', 'south']);
+    const asked = (count: number, lanes = 8) => stage.connect('west', 'names', count, { kind: 'udp', port: 53, lanes });
+    const saidOf = async () => {
+      const conditions = (await stage.importIn('west', 'names'))?.status?.conditions ?? [];
+      return conditions.find(({ type }) => type === 'ClustersReached')?.message ?? '';
+    };
+    const before = await asked(4);
+    if (Object.keys(before.answers).length > 0) throw new Error(`without a policy: ${JSON.stringify(before)}`);
+    if (!(await saidOf()).includes('UDP port 53 is not carried')) throw new Error(`ClustersReached: ${await saidOf()}`);
+    const policy = {
+      ...{ apiVersion: 'portolan.dev/v1alpha1', kind: 'ServiceImportPolicy', metadata: { name: 'names' } },
+      spec: { services: ['names'], udp: 'Any' },
+    };
+    await stage.members.west.home.order({ put: policy });
+    const answeredBy = (ids: readonly Id[]) =>
+      until(`west is answered over UDP by ${ids.join(' and ')}`, async () => {
+        const { answers, failures } = await asked(24);
+        return Object.keys(failures).length === 0 && Object.keys(answers).sort().join() === ids.join();
+      });
+    await answeredBy(['east', 'south']);
+    if ((await saidOf()).includes('UDP')) throw new Error(`ClustersReached: ${await saidOf()}`);
+    const { answers, failures } = await asked(Math.ceil(connections / 10), 4);
+    if (Object.keys(failures).length > 0) throw new Error(JSON.stringify({ answers, failures }));
+    near(answers, { east: 1, south: 1 });
+    await stage.withdraw('names', 'east');
+    await answeredBy(['south']);
+    await stage.members.west.home.order({ remove: policy });
+    await until('nothing is carried over UDP', async () => Object.keys((await asked(4)).answers).length === 0);
+    await stage.withdraw('names', 'south');
+    return JSON.stringify(answers);
+  },
+};
+
 async function closedAfterMs(stage: Stage, from: Id, name: string): Promise<number> {
   const startMs = Date.now();
   await until(`${name} is closed`, async () => {
@@ -329,6 +366,7 @@ export const acts: readonly Act[] = [
   shares,
   weights,
   headless,
+  overUdp,
   ...oneOfTwo,
   ...allOfThem,
   drained,

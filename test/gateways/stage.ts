@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Cluster } from '../../src/clusterset/kinds/cluster.ts';
 import { exportToAnnotation } from '../../src/clusterset/kinds/service-export.ts';
+import type { ServiceImport } from '../../src/clusterset/kinds/service-import.ts';
 import { clusterSetDnsName } from '../../src/clusterset/rules/clusterset-dns.ts';
 import { readNetworks } from '../../src/clusterset/rules/networks/networks.ts';
 import { gatewayArgs } from '../../src/install/envoy-containers.ts';
@@ -47,6 +48,7 @@ const adminPort = 15_000;
 const targetPort = 8080;
 /** Here a Pod says which one it is. */
 export const podPort = 8082;
+const udpTargetPort = 8083;
 
 /** A process that can be ended, frozen and started again. */
 export class Running {
@@ -127,6 +129,8 @@ export interface Exported {
   /** How many of its Pods; one unless told. */
   readonly endpoints?: number;
   readonly exportTo?: readonly Id[];
+  /** UDP at 53, too. */
+  readonly hasUdp?: boolean;
 }
 
 /** A headless service: its endpoints are `NAME-0` and so on. */
@@ -203,6 +207,7 @@ export class Stage {
       { kind: 'http', address: `${pods}.2.${host}`, port: targetPort, says: id },
       { kind: 'tcp', address: `${pods}.2.${host}`, port: targetPort + 1, says: id },
       { kind: 'tcp', address: `${pods}.2.${host}`, port: podPort, says: `${id}-${host - 2}` },
+      { kind: 'udp', address: `${pods}.2.${host}`, port: udpTargetPort, says: id },
     ]);
     this.#lines.push(await startServers(this.net, member.app, listening));
   }
@@ -273,16 +278,17 @@ export class Stage {
   }
 
   /** A Service with so many Pods of the cluster, and its export: HTTP at 80, and at 81 a server that speaks first. */
-  async serve({ name, in: id, endpoints = 1, exportTo }: Exported): Promise<void> {
+  async serve({ name, in: id, endpoints = 1, exportTo, hasUdp = false }: Exported): Promise<void> {
     const { order } = this.members[id].home;
     const ports = [
-      { name: 'http', port: 80, targetPort },
-      { name: 'tcp', port: 81, targetPort: targetPort + 1 },
+      { name: 'http', port: 80, targetPort, protocol: 'TCP' },
+      { name: 'tcp', port: 81, targetPort: targetPort + 1, protocol: 'TCP' },
+      ...(hasUdp ? [{ name: 'udp', port: 53, targetPort: udpTargetPort, protocol: 'UDP' }] : []),
     ];
     await order({ put: object('v1', 'Service', name, { spec: { ports } }) });
     const slice = object('discovery.k8s.io/v1', 'EndpointSlice', `${name}-1`, {
       addressType: 'IPv4',
-      ports: ports.map((port) => ({ name: port.name, port: port.targetPort })),
+      ports: ports.map((port) => ({ name: port.name, port: port.targetPort, protocol: port.protocol })),
       endpoints: Array.from({ length: endpoints }, (_, index) => ({
         addresses: [`${shapes[id].pods}.2.${index + 2}`],
       })),
@@ -314,14 +320,17 @@ export class Stage {
   }
 
   async addressIn(id: Id, name: string): Promise<string | undefined> {
+    return (await this.importIn(id, name))?.spec.ips?.[0];
+  }
+
+  importIn(id: Id, name: string): Promise<ServiceImport | null> {
     const get = object('multicluster.x-k8s.io/v1beta1', 'ServiceImport', name);
-    const found = await this.members[id].home.order<{ spec?: { ips?: string[] } } | null>({ get });
-    return found?.spec?.ips?.[0];
+    return this.members[id].home.order<ServiceImport | null>({ get });
   }
 
   /** New connections by name: who answered. A name with dots is that of an endpoint, with its cluster and service. */
-  connect(from: Id, name: string, count: number, { lanes = 8, port = 81 } = {}): Promise<ClientReport> {
-    const task = { kind: 'tcp', host: hostOf(name), port, count, lanes, timeoutMs: 8000 };
+  connect(from: Id, name: string, count: number, { lanes = 8, port = 81, kind = 'tcp' } = {}): Promise<ClientReport> {
+    const task = { kind, host: hostOf(name), port, count, lanes, timeoutMs: kind === 'udp' ? 1000 : 8000 };
     return ask(this.net, this.members[from].client, task);
   }
 

@@ -581,13 +581,6 @@ export const mends: readonly Mend[] = [
       "if (!decision.isAllowed && route.kind === 'path') throw forbidden(user, route.attributes, decision.reason);",
   },
   {
-    test: 'src/base/real/admin-endpoint.test.ts',
-    title: 'what is seen of connections -> only with a ticket for it, from this machine too',
-    file: 'src/base/real/admin-endpoint.ts',
-    was: 'if (!isOfFlows && isOpenTo(request, path)) return serve();',
-    became: 'if (isOpenTo(request, path)) return serve();',
-  },
-  {
     test: 'src/home/verbs/part-proxy.test.ts',
     title: 'part proxy: who has no right to services/proxy -> 403, and the part hears nothing',
     file: 'src/home/request/handle.ts',

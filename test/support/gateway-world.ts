@@ -217,21 +217,22 @@ export interface Exported {
   /** Of the backend, in the Pod range that all clusters have. */
   readonly endpoint: string;
   readonly exportTo?: readonly string[];
+  readonly protocol?: 'TCP' | 'UDP';
 }
 
 /** A Service with one endpoint, its import, and its export as the agent has accepted it. */
 export async function exportService({ client }: GatewayCluster, service: Exported): Promise<void> {
-  const { name, ip, port, endpoint, exportTo } = service;
-  await addImport(client, { name, ips: [ip], port });
+  const { name, ip, port, endpoint, exportTo, protocol = 'TCP' } = service;
+  await addImport(client, { name, ips: [ip], port, protocol });
   await client.create(serviceType, {
     ...{ apiVersion: 'v1', kind: 'Service', metadata: { name, namespace: 'shop' } },
-    spec: { ports: [{ port, protocol: 'TCP' }] },
+    spec: { ports: [{ port, protocol }] },
   });
   await client.create(endpointSliceType, {
     ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' },
     metadata: { name: `${name}-1`, namespace: 'shop', labels: { 'kubernetes.io/service-name': name } },
     addressType: 'IPv4',
-    ports: [{ name: '', port, protocol: 'TCP' }],
+    ports: [{ name: '', port, protocol }],
     endpoints: [{ addresses: [endpoint] }],
   });
   const annotations = exportTo && { [exportToAnnotation]: exportTo.join(',') };

@@ -1,6 +1,7 @@
 // The part of a test that runs inside a network namespace: backends, and a client. Takes orders as lines of JSON and answers
 // each with a line of JSON.
 
+import { createSocket as createUdpSocket, type Socket as UdpSocket } from 'node:dgram';
 import { Agent, createServer, get, type Server } from 'node:http';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
@@ -22,6 +23,18 @@ export type Order =
     }
   /** Sends back what it gets. */
   | { readonly do: 'echo'; readonly address: string; readonly port: number }
+  /** A UDP server that says its name and how many bytes it got, or sends as many as it is told. */
+  | { readonly do: 'serveUdp'; readonly name: string; readonly address: string; readonly port: number }
+  /** One datagram from a socket that is kept under this name: the answer, or `none`. */
+  | {
+      readonly do: 'askUdp';
+      readonly name: string;
+      readonly address: string;
+      readonly port: number;
+      readonly text: string;
+    }
+  /** So many sockets send a datagram each, a hundred at a time, and stay: how many were answered. */
+  | { readonly do: 'manyUdp'; readonly address: string; readonly port: number; readonly count: number }
   /** The same without TLS. */
   | { readonly do: 'holdPlain'; readonly name: string; readonly address: string; readonly port: number }
   /** Closes a connection that is held. */
@@ -35,6 +48,9 @@ export type Order =
       readonly authority: string;
       readonly certificate?: string;
       readonly key?: string;
+      /** By extended CONNECT, for this protocol, and with this target in the path instead of the authority. */
+      readonly protocol?: string;
+      readonly target?: string;
     }
   /** Opens so many streams by HTTP CONNECT, a thousand on each connection, and keeps them: how many got which status, or none yet. */
   | {
@@ -98,6 +114,7 @@ export type Order =
     };
 
 const timeoutMs = 5000;
+const udpAnswerMs = 1000;
 const servers: Server[] = [];
 let repeating: { isOver: boolean; done: Promise<object> } | undefined;
 
@@ -186,7 +203,7 @@ function hold(order: Held): Promise<string> {
 }
 
 function connectBy(order: Extract<Order, { do: 'connect' }>): Promise<string> {
-  const { address, port, sni, authority, certificate: cert, key } = order;
+  const { address, port, sni, authority, certificate: cert, key, protocol, target } = order;
   return new Promise((resolve) => {
     const session = connectHttp2(`https://${address}:${port}`, {
       ...{ cert, key, servername: sni, rejectUnauthorized: false },
@@ -198,10 +215,62 @@ function connectBy(order: Extract<Order, { do: 'connect' }>): Promise<string> {
     session.on('error', (error: NodeJS.ErrnoException) => end(`refused: ${error.code}`));
     session.on('close', () => end('refused: closed'));
     session.setTimeout(timeoutMs, () => end('timeout'));
-    const stream = session.request({ ':method': 'CONNECT', ':authority': authority });
-    stream.on('error', () => end('refused: stream'));
-    stream.on('response', (headers) => end(String(headers[':status'])));
+    // An Envoy goes by the target in the path.
+    const path = `/.well-known/masque/udp/${(target ?? authority).replace(/:(\d+)$/, '/$1')}/`;
+    const extended = { ':protocol': protocol, ':scheme': 'https', ':path': path, 'capsule-protocol': '?1' };
+    const more = protocol === undefined ? {} : extended;
+    session.once('remoteSettings', () => {
+      const stream = session.request({ ':method': 'CONNECT', ':authority': authority, ...more });
+      stream.on('error', () => end('refused: stream'));
+      stream.on('response', (headers) => end(String(headers[':status'])));
+    });
   });
+}
+
+const udpSockets = new Map<string, Promise<UdpSocket>>();
+
+function udpSocket(): Promise<UdpSocket> {
+  const socket = createUdpSocket('udp4');
+  socket.on('error', () => {});
+  return new Promise((resolve) => socket.bind(0, () => resolve(socket)));
+}
+
+function sendUdp(socket: UdpSocket, text: string, to: { address: string; port: number }): Promise<string> {
+  return new Promise((resolve) => {
+    const end = (answer: string) => {
+      clearTimeout(timer);
+      socket.removeAllListeners('message');
+      resolve(answer);
+    };
+    const timer = setTimeout(() => end('none'), udpAnswerMs);
+    socket.once('message', (message) => end(String(message)));
+    socket.send(text, to.port, to.address);
+  });
+}
+
+async function askUdp({ name, text, ...to }: Extract<Order, { do: 'askUdp' }>): Promise<string> {
+  if (!udpSockets.has(name)) udpSockets.set(name, udpSocket());
+  return sendUdp((await udpSockets.get(name))!, text, to);
+}
+
+async function manyUdp({ count, ...to }: Extract<Order, { do: 'manyUdp' }>): Promise<number> {
+  let answered = 0;
+  for (let left = count; left > 0; left -= 100) {
+    const sockets = await Promise.all(Array.from({ length: Math.min(left, 100) }, udpSocket));
+    const answers = await Promise.all(sockets.map((socket) => sendUdp(socket, 'hello', to)));
+    answered += answers.filter((answer) => answer !== 'none').length;
+  }
+  return answered;
+}
+
+function serveUdp({ name, address, port }: Extract<Order, { do: 'serveUdp' }>): Promise<string> {
+  const server = createUdpSocket('udp4');
+  server.on('message', (message, from) => {
+    const wanted = Number(/^send (\d+)$/.exec(String(message))?.[1] ?? 0);
+    const answer = wanted > 0 ? 'x'.repeat(wanted) : `${name} ${message.length}`;
+    server.send(answer, from.port, from.address);
+  });
+  return new Promise((resolve) => server.bind(port, address, () => resolve('ready')));
 }
 
 const flooding: ClientHttp2Session[] = [];
@@ -323,6 +392,9 @@ async function endLoad(name = ''): Promise<Loaded> {
 async function follow(order: Order): Promise<unknown> {
   if (order.do === 'get' || order.do === 'post') return ask(order.to, false, order.do.toUpperCase());
   if (order.do === 'tls') return tls(order);
+  if (order.do === 'serveUdp') return serveUdp(order);
+  if (order.do === 'askUdp') return askUdp(order);
+  if (order.do === 'manyUdp') return manyUdp(order);
   if (order.do === 'hold' || order.do === 'holdPlain') return hold(order);
   if (order.do === 'letGo') return void letGo.get(order.name)?.();
   if (order.do === 'connect') return connectBy(order);

@@ -106,11 +106,12 @@ export interface TestService {
   readonly ips?: readonly string[];
   readonly port: number;
   readonly portName?: string;
+  readonly protocol?: 'TCP' | 'UDP';
   readonly trafficDistribution?: string;
 }
 
 export async function addImport(client: Client, service: TestService): Promise<void> {
-  const { name, ips = [], port, portName = '', trafficDistribution } = service;
+  const { name, ips = [], port, portName = '', protocol = 'TCP', trafficDistribution } = service;
   await client.create<ServiceImport>(serviceImportType, {
     apiVersion: 'multicluster.x-k8s.io/v1beta1',
     kind: 'ServiceImport',
@@ -118,7 +119,7 @@ export async function addImport(client: Client, service: TestService): Promise<v
     spec: {
       type: 'ClusterSetIP',
       ips: [...ips],
-      ports: [{ port, protocol: 'TCP', ...(portName && { name: portName }) }],
+      ports: [{ port, protocol, ...(portName && { name: portName }) }],
       ...(trafficDistribution && { trafficDistribution }),
     },
   });

@@ -51,7 +51,6 @@ proxy:
   enabled: true
   cpu: 50m
   memory: 192Mi
-  services: false
   cpuLimit: ""
   nodeSelector: {}
   affinity: {}

@@ -25,7 +25,6 @@ import {
   type SliceOwner,
   type SlicePacking,
   trafficOfImport,
-  trafficOfService,
   unpackOwner,
   unpackSlice,
   unpackSliceHead,
@@ -43,7 +42,7 @@ const unsettledMax = 16;
 
 export interface FactIndexOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Whether owners are kept with what kernel rules and xDS resources need of them; names do without. */
+  /** Whether imports are kept with what kernel rules and xDS resources need of them; names do without. */
   readonly holdsTraffic?: boolean;
 }
 
@@ -53,7 +52,7 @@ export class FactIndex {
   readonly #owners = new PackedMap();
   readonly #slices = new PackedMap();
   readonly #writer = new ByteWriter(4096);
-  readonly #packing: SlicePacking;
+  readonly #packing: SlicePacking = { writer: this.#writer, shapes: new SliceShapes() };
   readonly #texts = new RememberedTexts();
   readonly #listeners = new Set<TouchListener>();
   /** Slices that were stored and that their owners do not list yet: a list brings those of one owner in a row. */
@@ -63,7 +62,6 @@ export class FactIndex {
   constructor(options: FactIndexOptions) {
     this.#clock = options.clock;
     this.#holdsTraffic = options.holdsTraffic ?? false;
-    this.#packing = { writer: this.#writer, shapes: new SliceShapes(), keepsOwnZones: this.#holdsTraffic };
   }
 
   onTouch(listener: TouchListener): () => void {
@@ -83,8 +81,7 @@ export class FactIndex {
   upsertService(service: Service): void {
     const key = keyOfOwner('s', service.metadata.namespace ?? '', service.metadata.name);
     this.#touch(key);
-    const traffic = this.#holdsTraffic ? trafficOfService(service) : {};
-    this.#storeOwner(key, { ...factsOfService(service, this.#nowMs()), ...traffic, slices: this.#owner(key).slices });
+    this.#storeOwner(key, { ...factsOfService(service, this.#nowMs()), slices: this.#owner(key).slices });
   }
 
   removeService(key: string): void {
@@ -216,7 +213,8 @@ export class FactIndex {
   #owner(ownerKey: string): OwnerFacts {
     const at = this.#owners.locateText(ownerKey);
     if (at < 0) return absentOwner;
-    return unpackOwner(new ByteReader(this.#owners.buffer, at, this.#texts), serviceIn(ownerKey), this.#holdsTraffic);
+    const hasTraffic = this.#holdsTraffic && ownerKey[0] === 'i';
+    return unpackOwner(new ByteReader(this.#owners.buffer, at, this.#texts), serviceIn(ownerKey), hasTraffic);
   }
 
   #storeOwner(ownerKey: string, facts: OwnerFacts): void {

@@ -18,7 +18,6 @@ export interface ProxyFlags {
   readonly range: readonly string[];
   readonly nodeRange: readonly string[];
   readonly serviceRange: readonly string[];
-  readonly services?: boolean;
   readonly redirect: readonly string[];
   readonly envoy?: boolean;
   readonly envoyUid?: string;
@@ -66,10 +65,6 @@ export function addProxyCommand(program: Command, run: (flags: ProxyFlags) => Pr
         "this cluster's own Services, which cannot be endpoints here",
         'what its ServiceCIDRs say',
       ),
-    )
-    .option(
-      '--services',
-      "carry the cluster IPs of this cluster's own Services too, on nodes without kube-proxy; wants --service-range where the home does not say",
     )
     .addOption(
       list(

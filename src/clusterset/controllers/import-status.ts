@@ -25,10 +25,12 @@ export interface ImportStatusFacts {
   readonly source: ClusterSetIpPolicy;
   /** Of a headless service. */
   readonly virtual: VirtualEndpoints | undefined;
+  /** Its UDP ports that are carried between networks; undefined where no policy wants that. */
+  readonly udp: ReachFacts['udp'];
 }
 
 const notRouted =
-  'its address is that of a derived Service, and nothing in this cluster routes the cluster IPs of Services: its home is embedded; run portolan proxy --services on each node, or let it allocate addresses (clusterSetIP: allocate of the Cluster) and run portolan proxy on each node';
+  'its address is that of a derived Service, and nothing in this cluster routes the cluster IPs of Services: its home is embedded; let it allocate addresses (clusterSetIP: allocate of the Cluster) and run portolan proxy on each node';
 
 const notCarried =
   'it has an address that nothing in this cluster serves: no portolan proxy has reported lately; run one on each node, or let the set derive Services (clusterSetIP: derived)';
@@ -68,7 +70,7 @@ export async function writeImportStatus(
 function reachConditions(
   context: AgentContext,
   object: ServiceImport,
-  { merge, records, source, virtual }: ImportStatusFacts,
+  { merge, records, source, virtual, udp }: ImportStatusFacts,
 ): WantedCondition[] {
   const { clusters } = merge;
   const ports = merge.ports.filter(({ isExposed }) => isExposed);
@@ -83,7 +85,7 @@ function reachConditions(
   const endpoints = new Map(records.map(({ cluster, record }) => [cluster, record.spec.readyEndpoints ?? 0]));
   const isWithoutProxy = virtual !== undefined && context.hasProxy() === false;
   const headless = { beyondBounds: virtual?.beyond, isWithoutProxy };
-  const more = { otherAddress, excluded, endpoints, unreachedFrom, gatewayChecks, ...headless };
+  const more = { udp, otherAddress, excluded, endpoints, unreachedFrom, gatewayChecks, ...headless };
   const found = clustersReached({ networks, clusters, ports, source, ...more });
   if (found !== undefined) return [found];
   if (conditionOf(object.status?.conditions, reachCondition) === undefined) return [];

@@ -87,6 +87,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
     await dropStandIn(context, local);
     routes.transparent.forget(key);
     routes.steadyCounts.forget(key);
+    routes.udpPorts.forget(key);
     await allocator.release(importOwner(local));
   }
 
@@ -121,7 +122,15 @@ export function createImportController(context: AgentContext, allocator: Allocat
     await bringSlices(key, { ...facts, isDerived, virtual }, written);
     trace.slicesWritten();
     propagation.imported(service, facts.records, facts.present);
-    await writeImportStatus(context, written, { merge: facts.merge, records: facts.records, held, source, virtual });
+    const udp = routes.udpPorts.given(key);
+    await writeImportStatus(context, written, {
+      merge: facts.merge,
+      records: facts.records,
+      held,
+      source,
+      virtual,
+      udp,
+    });
     if (held.problem !== undefined) tellDerived(key, held.problem);
     if (waitMs !== 0 && !isAsWanted(written, wanted)) return { requeueAfterMs: waitMs };
     const againMs = [held.retryMs, routes.steadyCounts.waitMs(formatServiceKey(service))].filter(

@@ -11,7 +11,6 @@ import { createInformer, type Informer } from '../../kube/controller/informer.ts
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { partLabel, partRenewMs, partState } from '../../kube/objects/part-lease.ts';
-import { areServicesCarried } from '../../kube/objects/reports/carried-services.ts';
 import {
   type CountsByCluster,
   connectionsAnnotation,
@@ -45,9 +44,7 @@ export class DataPlanes {
   readonly #options: DataPlanesOptions;
   readonly #leases: Informer<Lease>;
   #hasProxy: boolean | undefined;
-  #hasDataPlane: boolean | undefined;
-  /** Its node proxies carry the cluster IPs of its Services. */
-  #areServicesCarried = false;
+  #routesServices: boolean | undefined;
   #unreachedFrom: ReadonlyMap<string, readonly string[]> = new Map();
   #gateways: ReadonlyMap<string, string> = new Map();
   #silent: ReadonlyMap<string, ReadonlyMap<string, SilentFrom>> = new Map();
@@ -83,10 +80,9 @@ export class DataPlanes {
     return this.#hasProxy;
   }
 
-  /** A Kubernetes cluster has a data plane for its Services; an embedded home has one only where its proxies carry them. */
+  /** A Kubernetes cluster has a data plane for its Services; an embedded home has none. */
   get routesServices(): boolean | undefined {
-    if (this.#hasDataPlane !== false) return this.#hasDataPlane;
-    return this.#hasProxy === undefined ? undefined : this.#areServicesCarried;
+    return this.#routesServices;
   }
 
   /** Nodes whose proxies have reported that they cannot reach a cluster of another network, by cluster. */
@@ -140,17 +136,12 @@ export class DataPlanes {
     this.#proxies = living.length;
     this.#lookAtSilent(living);
     const unreachedFrom = unreachedIn(living);
-    const areCarried = areServicesCarried(living);
-    const isSame =
-      areCarried === this.#areServicesCarried &&
-      isSameGateways &&
-      isSameJson([...unreachedFrom], [...this.#unreachedFrom]);
+    const isSame = isSameGateways && isSameJson([...unreachedFrom], [...this.#unreachedFrom]);
     if (hasProxy === this.#hasProxy && isSame) return;
     // While the home was away no proxy could renew: each has time to do so.
     if (!hasProxy && this.#hasProxy && this.#options.homeAnswersForMs() < renewalMsMax)
       return isSameGateways ? undefined : this.#options.onChange();
     this.#hasProxy = hasProxy;
-    this.#areServicesCarried = areCarried;
     this.#unreachedFrom = unreachedFrom;
     this.#options.onChange();
   }
@@ -165,14 +156,14 @@ export class DataPlanes {
 
   async #askHome(): Promise<void> {
     try {
-      this.#hasDataPlane = !(await isEmbedded(this.#options.home));
+      this.#routesServices = !(await isEmbedded(this.#options.home));
     } catch (error) {
       if (this.#isStopped) return;
       // A home that refuses to say is not an embedded one.
-      if (error instanceof ApiError && error.code < 500) this.#hasDataPlane = true;
+      if (error instanceof ApiError && error.code < 500) this.#routesServices = true;
       else this.#retry = this.#options.world.timers.after(askAgainMs, () => void this.#askHome());
     }
-    if (this.#hasDataPlane !== undefined) this.#options.onChange();
+    if (this.#routesServices !== undefined) this.#options.onChange();
   }
 }
 

@@ -25,7 +25,7 @@ import { carriedForLabel } from '../rules/choice/carried-slices.ts';
 import { legacyOrigin } from '../rules/legacy-import.ts';
 import { formatServiceKey } from '../rules/names.ts';
 import { sourceOfImport } from '../rules/routing/import-as.ts';
-import { routedByAnnotation } from '../rules/routing/routing.ts';
+import { routedByAnnotation, routingAnnotation } from '../rules/routing/routing.ts';
 import { isStandIn } from '../rules/routing/transparent.ts';
 
 export interface HomeCopies {
@@ -48,6 +48,9 @@ export const servicesByNamespace = 'namespace';
 
 /** Index of `imports`: the ServiceImportPolicy that they go by. */
 export const importsByPolicy = 'routed-by';
+
+/** Index of `imports`, and its only key: those whose UDP ports are carried between networks. */
+export const importsWithUdp = 'udp';
 
 /** Index of `imports`: the service of the clusterset that they are of. */
 export const importsBySource = 'source';
@@ -100,6 +103,8 @@ export function createHomeCopies(options: {
         [importsByAddress]: addressesOf,
         [importsBySource]: (object) => [sourceOfImport(object)],
         [importsByPolicy]: (object) => keysOf(object.metadata.annotations?.[routedByAnnotation]),
+        [importsWithUdp]: ({ metadata }) =>
+          metadata.annotations?.[routingAnnotation]?.includes('"u":') ? [importsWithUdp] : [],
       },
     }),
     claims: createInformer<AddressClaim>({

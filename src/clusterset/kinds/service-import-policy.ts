@@ -40,6 +40,8 @@ export interface ChoiceSpec {
   spillover?: { minReady?: number | string };
   /** `Direct`: never through a gateway, so no cluster of another network is used. */
   reach?: 'Any' | 'Direct';
+  /** `Any`: UDP ports are carried through gateways too. */
+  udp?: 'Any' | 'Direct';
 }
 
 /** Members that fulfil all that is given. */

@@ -87,6 +87,6 @@ export class StoredEvent implements StoreEvent {
   }
 }
 
-export function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }

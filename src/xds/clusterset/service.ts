@@ -19,6 +19,8 @@ export interface ClustersetService {
   readonly ips: readonly string[];
   /** TCP only: xDS balances nothing else. */
   readonly ports: readonly ServicePort[];
+  /** Numbers of its UDP ports, which gateways carry. */
+  readonly udpPorts: readonly number[];
   readonly trafficDistribution: string | undefined;
   readonly routing: Routing;
   /** Endpoints behind a port that are ready, or those that are not, in an order that the order of slices does not change. */
@@ -42,6 +44,10 @@ export function clustersetServiceOf(key: string, owner: OwnerFacts, slices: read
       }))
       .filter(({ protocol }) => protocol === 'TCP')
       .sort((one, other) => one.port - other.port),
+    udpPorts: owner.ports
+      .filter(({ protocol }) => protocol === 'UDP')
+      .map(({ port }) => port)
+      .sort((one, other) => one - other),
     trafficDistribution: owner.trafficDistribution || undefined,
     routing: readRouting(owner.routing),
     targetsOf: ({ name }, areReady) => targetsOf({ port: { name, protocol: 'TCP' }, slices, areReady }).sort(byAddress),

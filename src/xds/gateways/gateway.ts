@@ -27,8 +27,10 @@ import {
   type PortChains,
   shardMetadata,
   shardSubsets,
+  udpCallerHeader,
 } from './service.ts';
 import { gatewaySecret, memberSecret, tls13 } from './trust.ts';
+import { connectUdp, insideCluster } from './udp.ts';
 
 export interface GatewayInput extends GatewayMembers {
   readonly port?: number;
@@ -52,9 +54,11 @@ export function gatewayResources(input: GatewayInput): XdsResource[] {
   return [
     { type: 'listener', name: 'gateway', body: listenerBody(callers, input), causes: [] },
     { type: 'route', name: gatewayRoutes, body: routesBody, causes: [] },
-    ...callers.map((id): XdsResource => {
-      return { type: 'cluster', name: callerCluster(id), body: callerBody(callerCluster(id)), causes: [] };
-    }),
+    ...callers.flatMap((id) =>
+      [callerBody(callerCluster(id)), udpCallerBody(udpCallerCluster(id))].map((body): XdsResource => {
+        return { type: 'cluster', name: String(body['name']), body, causes: [] };
+      }),
+    ),
   ];
 }
 
@@ -125,7 +129,8 @@ function manager(id: string): JsonObject {
     rds: { config_source: overAds, route_config_name: gatewayRoutes },
     early_header_mutation_extensions: [markCaller(id)],
     http2_protocol_options: { allow_connect: true, connection_keepalive: { interval: '30s', timeout: '10s' } },
-    upgrade_configs: [{ upgrade_type: 'CONNECT' }],
+    // UDP only where a virtual host wants it.
+    upgrade_configs: [{ upgrade_type: 'CONNECT' }, { upgrade_type: connectUdp, enabled: false }],
     // A connection of an application may be silent for days.
     stream_idle_timeout: '0s',
     request_headers_timeout: '10s',
@@ -158,8 +163,11 @@ const caller: JsonObject = {
 };
 
 function markCaller(id: string): JsonObject {
-  const header = { key: callerHeader, value: callerCluster(id) };
-  const mutations = [{ append: { header, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' } }];
+  const headers = [
+    { key: callerHeader, value: callerCluster(id) },
+    { key: udpCallerHeader, value: udpCallerCluster(id) },
+  ];
+  const mutations = headers.map((header) => ({ append: { header, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' } }));
   return {
     name: 'caller',
     typed_config: typed('http.early_header_mutation.header_mutation.v3.HeaderMutation', { mutations }),
@@ -173,6 +181,10 @@ function callerCluster(id: string): string {
   return `gateway-caller/${id}`;
 }
 
+function udpCallerCluster(id: string): string {
+  return `gateway-udp-caller/${id}`;
+}
+
 /**
  * Leads to the internal listeners, and bounds the streams of one member. Without it, streams of a member that was removed are
  * refused on the connections that it still has.
@@ -180,20 +192,31 @@ function callerCluster(id: string): string {
 function callerBody(name: string): JsonObject {
   const raw = { name: 'raw', typed_config: typed('transport_sockets.raw_buffer.v3.RawBuffer') };
   const inside = typed('transport_sockets.internal_upstream.v3.InternalUpstreamTransport', { transport_socket: raw });
+  const bounds = { max_connections: streamsMax, max_pending_requests: waitingMax, max_requests: streamsMax };
+  return {
+    ...{ name, type: 'STATIC', connect_timeout: '5s' },
+    ...toShards(name),
+    circuit_breakers: { thresholds: [bounds] },
+    transport_socket: { name: 'internal', typed_config: inside },
+  };
+}
+
+/** The same for streams of UDP, which go on as streams. */
+function udpCallerBody(name: string): JsonObject {
+  // Each service and caller has an HTTP/2 connection of its own inside.
+  const bounds = { max_connections: streamsMax, max_pending_requests: waitingMax, max_requests: streamsMax };
+  return insideCluster(name, shardListener(0), { ...toShards(name), circuit_breakers: { thresholds: [bounds] } });
+}
+
+function toShards(cluster_name: string): JsonObject {
   const lb_endpoints = Array.from({ length: shardCount }, (_, shard) => ({
     endpoint: {
       address: { envoy_internal_address: { server_listener_name: shardListener(shard), endpoint_id: String(shard) } },
     },
     metadata: shardMetadata(shard),
   }));
-  const bounds = { max_connections: streamsMax, max_pending_requests: waitingMax, max_requests: streamsMax };
   return {
-    name,
-    type: 'STATIC',
-    connect_timeout: '5s',
-    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints }] },
+    load_assignment: { cluster_name, endpoints: [{ lb_endpoints }] },
     lb_subset_config: shardSubsets,
-    circuit_breakers: { thresholds: [bounds] },
-    transport_socket: { name: 'internal', typed_config: inside },
   };
 }

@@ -10,6 +10,7 @@ import { nearHealthResources } from './near-health.ts';
 import { nearSideResources } from './near-side.ts';
 import { authoritiesOf, type ExportedPort, portChains, portEndpoints, portName, portResources } from './service.ts';
 import { callersTrust, gatewayTrust } from './trust.ts';
+import { type NamedUdpWay, udpNearSideResources, udpWaysOf } from './udp-near-side.ts';
 
 const members = { own: 'east', clusterSet: 'prod', callers: ['west', 'south'] };
 
@@ -127,8 +128,66 @@ test('gateway: everything that is made -> can be encoded', () => {
     ...nearSideResources(remote),
     ...nearHealthResources(['east', 'south']),
     ...namedWaysResources(remote, [way('243.9.0.7'), way('fdee::7')]),
+    ...portResources(udpPort, { authorities: authoritiesOf(udpPort), members }),
+    ...shardResource(0, [portChains(udpPort, { authorities: authoritiesOf(udpPort), members })], []),
+    ...udpNearSideResources('east', [udpWay(53)]),
   ];
   for (const each of all) expect(makeEntry(each).any.length).toBeGreaterThan(0);
+});
+
+const udpPort = exported({ port: 53, isUdp: true, host: 'udp.dns.shop.svc.clusterset.local', addresses: [] });
+const udpWay = (port: number, listenerPort = 15_000 + port): NamedUdpWay => ({
+  ...{ cluster: 'east', port, listenerPort: listenerPort + 200, host: 'dns.shop.svc.clusterset.local' },
+  cause: { at: 'home', kind: 'ServiceImport', namespace: 'shop', name: 'dns' },
+});
+
+test('gateway: a UDP port -> asked for by name and CONNECT-UDP alone, with the permissions and chains of its service', () => {
+  const limited = { ...udpPort, exportTo: ['west'] };
+  const [, host] = portResources(limited, { authorities: authoritiesOf(limited), members });
+  expect(host!.body['domains']).toEqual(['udp.dns.shop.svc.clusterset.local:53']);
+  const text = JSON.stringify(host!.body);
+  expect(text).toContain('"headers":[{"name":"upgrade","string_match":{"exact":"connect-udp"}}]');
+  expect(text).toContain('spiffe://west.prod/node/');
+  expect(text).not.toContain('connect_config');
+  const { chains, matches } = portChains(limited, { authorities: authoritiesOf(limited), members });
+  expect(chains.map(({ name }) => name)).toEqual(['udp.dns.shop.svc.clusterset.local:53 of west']);
+  expect(Object.keys(matches)[0]).toMatch(/^udp\.dns\.shop\.svc\.clusterset\.local:53 spiffe:\/\/west\.prod\/n/);
+  const callers = gatewayResources(members).filter(({ name }) => name.startsWith('gateway-udp-caller/'));
+  expect(callers.map(({ body }) => body['circuit_breakers'])).toEqual(
+    members.callers.map(() => ({
+      thresholds: [{ max_connections: 10_000, max_pending_requests: 1000, max_requests: 10_000 }],
+    })),
+  );
+  // Other ports ask for no such streams, and the gateway gives none.
+  expect(JSON.stringify(gatewayResources(members))).toContain('{"upgrade_type":"CONNECT-UDP","enabled":false}');
+});
+
+test('near side: UDP -> a bounded listener for each port, one for each port number; none, nothing', () => {
+  expect(udpNearSideResources('east', [])).toEqual([]);
+  const made = udpNearSideResources('east', [udpWay(123), udpWay(53)]);
+  expect(made).toEqual(udpNearSideResources('east', [udpWay(53), udpWay(123)]));
+  expect(made.map(({ type, name }) => `${type} ${name.slice(0, 25)}`)).toEqual([
+    'listener gateway-udp/east',
+    ...['cluster', 'listener', 'cluster', 'listener'].map((type) => `${type} gateway-udp/east/dns.shop`),
+  ]);
+  for (const { body } of made.filter(({ type }) => type === 'cluster'))
+    expect(body['circuit_breakers']).toMatchObject({ thresholds: [{ max_connections: 2000 }] });
+  expect(made[2]!.body['address']).toMatchObject({ socket_address: { protocol: 'UDP', ipv4_compat: true } });
+  expect(udpNearSideResources('east', [udpWay(53, 15_000), udpWay(123, 15_000)])).toHaveLength(3);
+});
+
+test('near side: UDP ways on an import -> of UDP ports that it has, under its name in the clusterset', () => {
+  const owner: OwnerFacts = {
+    ...absentOwner,
+    ...{ isPresent: true, routing: '{"u":[["east",53,15253],["east",80,15254]]}' },
+    ports: [
+      { name: 'dns', protocol: 'UDP', port: 53 },
+      { name: 'http', protocol: 'TCP', port: 80 },
+    ],
+    traffic: { affinitySeconds: 0, isNodeLocalOnly: false, appProtocols: [], importedFrom: 'shop/dns', problems: [] },
+  };
+  const found = udpWaysOf('here/names', owner, 'clusterset.local');
+  expect(found).toEqual([{ ...udpWay(53), cause: { ...udpWay(53).cause, namespace: 'here', name: 'names' } }]);
 });
 
 test('near side: a cluster behind gateways -> checked actively, never ejected for one dead service', () => {

@@ -37,6 +37,11 @@ export function authorityOf(host: string, port: number): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
+/** How a stream of UDP names a service: always by name, and never as one of TCP does. */
+export function udpHost(host: string): string {
+  return `udp.${host}`;
+}
+
 /** The name of one endpoint of a headless service; `host` is that of the service. */
 export function endpointHost(
   { label, cluster }: { readonly label: string; readonly cluster: string },

@@ -48,3 +48,23 @@ test('served ports: ports that are not exposed, UDP, host names, foreign nonsens
   expect(served([slice(nonsense)])).toEqual([['db-2.east.db.shop.svc.clusterset.local:5433', '']]);
   for (const field of ['endpoints', 'ports']) expect(served([{ ...slice([db0]), [field]: null }])).toEqual([]);
 });
+
+test('served ports: UDP beside TCP of the same number -> each with its own endpoints, UDP by a name of its own', () => {
+  const both = slice(
+    [db0],
+    [
+      { name: 'sql', port: 5433 },
+      { name: 'dns', port: 5353, protocol: 'UDP' },
+    ],
+  );
+  const ports = [
+    { port: 53, slicePort: 'sql' },
+    { port: 53, slicePort: 'dns', isUdp: true },
+  ];
+  const of = (isHeadless: boolean) =>
+    servedPortsOf({ exported, isHeadless, ports, slices: [both], cluster: 'east' }).map(
+      ({ exported: { host, port }, endpoints }) => `${host}:${port} ${endpoints.map((each) => each.port).join()}`,
+    );
+  expect(of(false)).toEqual(['db.shop.svc.clusterset.local:53 5433', 'udp.db.shop.svc.clusterset.local:53 5353']);
+  expect(of(true)).toEqual(['db-0.east.db.shop.svc.clusterset.local:5433 5433']);
+});

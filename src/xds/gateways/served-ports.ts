@@ -4,7 +4,7 @@
 import { carriedLabels, endpointLabel } from '../../clusterset/rules/networks/virtual-endpoints.ts';
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import { endpointsOf, type OwnEndpoint } from '../own-endpoints.ts';
-import { endpointHost } from './names.ts';
+import { endpointHost, udpHost } from './names.ts';
 import type { ExportedPort } from './service.ts';
 
 export interface ServedPort {
@@ -17,7 +17,7 @@ export interface ServedService {
   readonly exported: Omit<ExportedPort, 'port'>;
   readonly isHeadless: boolean;
   /** Numbers of exposed ports, with their names in the slices. */
-  readonly ports: readonly { readonly port: number; readonly slicePort: string }[];
+  readonly ports: readonly { readonly port: number; readonly slicePort: string; readonly isUdp?: boolean }[];
   readonly slices: readonly EndpointSlice[];
   /** Id of this cluster. */
   readonly cluster: string;
@@ -29,16 +29,18 @@ export function servedPortsOf(service: ServedService): ServedPort[] {
 
 function servicePorts({ exported, ports, slices }: ServedService): ServedPort[] {
   if (ports.length === 0) return [];
-  const endpoints = endpointsOf(slices);
-  return ports.map(({ port, slicePort }) => ({
-    exported: { ...exported, port },
-    endpoints: endpoints.get(slicePort) ?? [],
+  const byTcp = endpointsOf(slices);
+  const byUdp = ports.some(({ isUdp }) => isUdp) ? endpointsOf(slices, 'UDP') : byTcp;
+  return ports.map(({ port, slicePort, isUdp = false }) => ({
+    exported: isUdp ? { ...exported, port, isUdp, host: udpHost(exported.host), addresses: [] } : { ...exported, port },
+    endpoints: (isUdp ? byUdp : byTcp).get(slicePort) ?? [],
   }));
 }
 
 /** Those that are not ready have a way without an endpoint: their connections go on when they are ready again. */
 function endpointPorts({ exported, ports, slices, cluster }: ServedService): ServedPort[] {
-  const names = new Set(ports.map(({ slicePort }) => slicePort));
+  // UDP of headless services is not carried.
+  const names = new Set(ports.filter(({ isUdp }) => !isUdp).map(({ slicePort }) => slicePort));
   const byLabel = Map.groupBy(slices.flatMap(singleEndpoints), ({ label }) => label);
   return carriedLabels(byLabel.keys()).flatMap((label) => {
     const own = byLabel.get(label)!.map(({ slice }) => slice);

@@ -7,11 +7,14 @@ import { edsCluster, socketAddress, takeChain, tcpProxy, typed } from '../bodies
 import type { OwnEndpoint } from '../own-endpoints.ts';
 import type { Cause, XdsResource } from '../resource.ts';
 import { authorityOf, memberDomain, namespaceIdentities, nodeIdentities, shardOf } from './names.ts';
+import { connectUdp, udpManager, udpRoute } from './udp.ts';
 
 export interface ExportedPort {
   readonly namespace: string;
   readonly service: string;
   readonly port: number;
+  /** Asked for by CONNECT-UDP, and by name alone. */
+  readonly isUdp?: boolean;
   /** Clusterset addresses of the service, as this cluster has them. */
   readonly addresses: readonly string[];
   /** Name of the service in DNS, for callers that have another address for it. */
@@ -84,7 +87,7 @@ export function portResources(
     return {
       name: hostResource(name),
       domains: [...authorities],
-      routes: [{ match: { connect_matcher: {} }, route: routeTo(shardOf(name)) }],
+      routes: [exported.isUdp ? udpRoute(udpRouteTo(shardOf(name))) : tcpRoute(shardOf(name))],
       typed_per_filter_config: { [exportsFilter]: typed('filters.http.rbac.v3.RBACPerRoute', { rbac }) },
     };
   }
@@ -114,8 +117,7 @@ export function portChains(
   const cluster = portName(exported);
   const allowed = allowedCallers(exported, members);
   const callers: readonly AllowedCaller[] = allowed === 'all' ? [{ who: 'all', identities: [''] }] : allowed;
-  const more = { stat_prefix: 'gateway', max_connect_attempts: 3, idle_timeout: '0s' };
-  const chains = callers.map(({ who }) => ({ name: `${cluster} ${who}`, filters: [tcpProxy(cluster, more)] }));
+  const chains = callers.map(({ who }) => ({ name: `${cluster} ${who}`, filters: [carrier(exported)] }));
   const matches = authorities.flatMap((authority) =>
     callers.flatMap(({ who, identities }) =>
       identities.map((prefix) => [`${authority} ${prefix}`, takeChain(`${cluster} ${who}`)] as const),
@@ -124,11 +126,25 @@ export function portChains(
   return { chains, matches: Object.fromEntries(matches) };
 }
 
+/** To the endpoints. */
+function carrier(exported: ExportedPort): JsonObject {
+  const cluster = portName(exported);
+  if (!exported.isUdp)
+    return tcpProxy(cluster, { stat_prefix: 'gateway', max_connect_attempts: 3, idle_timeout: '0s' });
+  const upgrade_configs = [{ upgrade_type: connectUdp, connect_config: {} }];
+  return udpManager('gateway-udp', [udpRoute({ cluster, timeout: '0s', idle_timeout: udpIdle, upgrade_configs })]);
+}
+
+/** Longer than the near side keeps a session without datagrams: of one that went away nothing stays. */
+const udpIdle = '60s';
+
 export const gatewayRoutes = 'gateway';
 /** The filter that a virtual host gives its permissions. */
 export const exportsFilter = 'exports';
 /** Names the cluster that bounds the streams of one caller; written by the gateway itself. */
 export const callerHeader = 'x-portolan-caller';
+/** The same for streams of UDP. */
+export const udpCallerHeader = 'x-portolan-udp-caller';
 const shardKey = 'shard';
 
 export function shardMetadata(shard: number): JsonObject {
@@ -140,13 +156,20 @@ export const shardSubsets: JsonObject = {
   subset_selectors: [{ keys: [shardKey] }],
 };
 
+function tcpRoute(shard: number): JsonObject {
+  const upgrade_configs = [{ upgrade_type: 'CONNECT', connect_config: {} }];
+  const route = { ...routeTo(shard), cluster_header: callerHeader, upgrade_configs };
+  return { match: { connect_matcher: {} }, route };
+}
+
+/** As it came: it ends behind the chain of its service, so that it can be cut there. */
+function udpRouteTo(shard: number): JsonObject {
+  const upgrade_configs = [{ upgrade_type: connectUdp, enabled: true }];
+  return { ...routeTo(shard), cluster_header: udpCallerHeader, idle_timeout: udpIdle, upgrade_configs };
+}
+
 function routeTo(shard: number): JsonObject {
-  return {
-    cluster_header: callerHeader,
-    metadata_match: shardMetadata(shard),
-    timeout: '0s',
-    upgrade_configs: [{ upgrade_type: 'CONNECT', connect_config: {} }],
-  };
+  return { metadata_match: shardMetadata(shard), timeout: '0s' };
 }
 
 const anything = { permissions: [{ any: true }] };

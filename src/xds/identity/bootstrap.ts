@@ -34,7 +34,7 @@ export interface BootstrapOptions {
 }
 
 const serverCluster = 'portolan-xds';
-/** Ingress and gateway have listeners inside, and Envoy takes none without this. */
+/** Envoy takes listeners inside only with this. */
 const internalListeners = {
   name: 'envoy.bootstrap.internal_listener',
   typed_config: { '@type': 'type.googleapis.com/envoy.extensions.bootstrap.internal_listener.v3.InternalListener' },
@@ -62,7 +62,7 @@ export function envoyBootstrap(options: BootstrapOptions): JsonObject {
   const overAds = { ads: {}, resource_api_version: 'V3' };
   return {
     node: nodeOf(options),
-    ...(hasListenersInside(options.identity) && { bootstrap_extensions: [internalListeners] }),
+    bootstrap_extensions: [internalListeners],
     ...(options.identity.role === 'gateway' && { layered_runtime: shortStreams }),
     admin: { address: { socket_address: { address: admin.host, port_value: admin.port } } },
     dynamic_resources: {
@@ -77,10 +77,6 @@ export function envoyBootstrap(options: BootstrapOptions): JsonObject {
     },
     static_resources: { clusters: [serverClusterOf(options.server)] },
   };
-}
-
-function hasListenersInside({ role }: ProxyIdentity): boolean {
-  return role === 'ingress' || role === 'gateway';
 }
 
 /** The GRPC_XDS_BOOTSTRAP file of a gRPC client without a proxy. */

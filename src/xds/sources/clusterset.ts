@@ -18,6 +18,7 @@ import { systemNamespace } from '../../kube/objects/ours.ts';
 import { clustersetEndpoints, clustersetListeners, clustersetResources } from '../clusterset/generate.ts';
 import { type ClustersetService, clustersetServiceOf } from '../clusterset/service.ts';
 import { type NamedWay, namedWaysOf } from '../gateways/named-ways.ts';
+import { type NamedUdpWay, udpWaysOf } from '../gateways/udp-near-side.ts';
 import type { ResourceSet } from '../view/resource-set.ts';
 import { Batch } from './batch.ts';
 import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './source.ts';
@@ -145,6 +146,13 @@ export class ClustersetSource implements XdsSource {
     if (!owner.isPresent) return [];
     const ways = namedWaysOf({ key, owner, slices: this.#facts.slicesOf(`i/${key}`, owner), domain: this.#domain });
     return ways.filter(({ address }) => this.#addresses.problemOf(address, key) === undefined);
+  }
+
+  /** Which UDP ports of an import are carried to which cluster. */
+  udpWays(key: string): readonly NamedUdpWay[] {
+    if (this.#networks.clusters.size === 0) return [];
+    const owner = this.#facts.ownerOf(`i/${key}`);
+    return owner.isPresent ? udpWaysOf(key, owner, this.#domain) : [];
   }
 
   /** Called with the key of an import that may have changed. */

@@ -17,7 +17,7 @@ import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 
 import { gatewayResources, shardResource } from '../gateways/gateway.ts';
-import { namedWaysResources } from '../gateways/named-ways.ts';
+import { type NamedWay, namedWaysResources } from '../gateways/named-ways.ts';
 import { gatewayIdentity, healthPath, memberDomain, nodeIdentity, shardOf } from '../gateways/names.ts';
 import { nearHealthResources } from '../gateways/near-health.ts';
 import { nearSideResources } from '../gateways/near-side.ts';
@@ -31,9 +31,10 @@ import {
   portResources,
 } from '../gateways/service.ts';
 import { callersTrust, certificateResource, gatewaySecret, gatewayTrust, nodeSecret } from '../gateways/trust.ts';
+import { type NamedUdpWay, udpNearSideResources } from '../gateways/udp-near-side.ts';
 import { leafLifeMs, type RootTimes } from '../identity/gateway-roots.ts';
 import type { ProxyIdentity } from '../identity/proxy-identity.ts';
-import { portNamesOf } from '../own-ports.ts';
+import { type CarriedProtocol, portKey, portNamesOf } from '../own-ports.ts';
 import type { XdsResource } from '../resource.ts';
 import type { ResourceSet } from '../view/resource-set.ts';
 import { Batch } from './batch.ts';
@@ -42,9 +43,9 @@ import { GatewayAuthority } from './gateway-authority.ts';
 import { type GatewayWay, gatewayProbeMs } from './gateway-checks.ts';
 import { isCertificate } from './home-secrets.ts';
 import { MeshCertificates, type MeshCertificatesOptions } from './mesh-certificates.ts';
-import { NamedWays } from './named-ways.ts';
 import { onServiceSlices, slicesOf } from './own-slices.ts';
 import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './source.ts';
+import { WaysByCluster } from './ways-by-cluster.ts';
 
 export interface GatewaysSourceOptions extends SourceOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
@@ -83,7 +84,7 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
   const { client, world, views, cluster, clusterset, slices } = options;
   const log = options.log.with({ source: 'gateways' });
   const exports = createInformer<ServiceExport>({ client, world, log, type: serviceExportType });
-  const services = createInformer<Service, ReadonlyMap<number, string>>({
+  const services = createInformer<Service, ReadonlyMap<string, string>>({
     ...{ client, world, log, type: serviceType, keep: portNamesOf },
   });
   const fieldSelector = `metadata.name=${clusterSetProperty}`;
@@ -102,16 +103,20 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
   const served = new Map<string, readonly ServedPort[]>();
   const shards = new Map<number, Map<string, ServedPort>>();
   let members: GatewayMembers = { own: cluster, clusterSet: '', callers: [] };
-  const named = new NamedWays();
+  const named = new WaysByCluster<NamedWay>();
+  const udp = new WaysByCluster<NamedUdpWay>();
   /** Ports of the listeners for clusters that there is a way to. */
   let near = new Map<string, number>();
 
   const batch = new Batch(world.timers, (keys) => {
     const services = [...keys].filter((key) => key !== networksKey && key !== certificatesKey);
     const asked = new Set<string>();
-    for (const key of services) for (const id of named.replace(key, clusterset.namedWays(key))) asked.add(id);
+    for (const key of services) {
+      for (const id of named.replace(key, clusterset.namedWays(key))) asked.add(id);
+      for (const id of udp.replace(key, clusterset.udpWays(key))) asked.add(id);
+    }
     if (keys.has(networksKey)) return renewAll();
-    for (const id of asked) renewNames(id);
+    for (const id of asked) renewAsked(id);
     if (keys.has(certificatesKey)) renewCertificates();
     const touched = new Set<number>();
     for (const key of services) renewService(key, touched);
@@ -167,15 +172,17 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
     const gone = [...near.keys()].filter((id) => !next.has(id));
     near = next;
     for (const id of gone) views.sidecar.replace(`gateway ${id}`, []);
-    for (const id of new Set([...gone, ...next.keys()])) renewNames(id);
+    for (const id of new Set([...gone, ...next.keys()])) renewAsked(id);
     replaceSafely(views.sidecar, 'gateways health', () => nearHealthResources(next.keys(), options.address), log);
   }
 
-  function renewNames(id: string): void {
+  function renewAsked(id: string): void {
     const listenerPort = near.get(id);
     const make = () =>
       listenerPort === undefined ? [] : namedWaysResources({ id, listenerPort }, named.of(id), options.address);
     replaceSafely(views.sidecar, `gateway names ${id}`, make, log);
+    const overUdp = () => (listenerPort === undefined ? [] : udpNearSideResources(id, udp.of(id), options.address));
+    replaceSafely(views.sidecar, `gateway udp ${id}`, overUdp, log);
   }
 
   function renewCertificates(): void {
@@ -213,10 +220,14 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
     const { namespace, name, ips, isHeadless } = service;
     const host = `${name}.${namespace}.svc.${clusterset.domain()}`;
     // A port of other clusters alone has no name here.
-    const ports = service.ports.flatMap(({ port }) => {
-      const slicePort = ownNames.get(port);
-      return slicePort === undefined ? [] : [{ port, slicePort }];
-    });
+    const ownPort = (protocol: CarriedProtocol, port: number) => {
+      const slicePort = ownNames.get(portKey(protocol, port));
+      return slicePort === undefined ? [] : [{ port, slicePort, ...(protocol === 'UDP' ? { isUdp: true } : {}) }];
+    };
+    const ports = [
+      ...service.ports.flatMap(({ port }) => ownPort('TCP', port)),
+      ...service.udpPorts.flatMap((port) => ownPort('UDP', port)),
+    ];
     const { exportTo, namespaces } = callersOf(access, key, clusterset.callers());
     const exported = { namespace, service: name, addresses: isHeadless ? [] : ips, host, exportTo, namespaces };
     return servedPortsOf({ exported, isHeadless, ports, slices: slicesOf(slices, key), cluster });

@@ -44,6 +44,7 @@ import { ImportNames } from './import-names.ts';
 import type { Shifts } from './shifts.ts';
 import { SteadyCounts } from './steady-counts.ts';
 import { type TransparencyWish, TransparentNames } from './transparent-names.ts';
+import { UdpPorts } from './udp-ports.ts';
 
 interface RoutedService {
   /** Its name in the clusterset. */
@@ -65,6 +66,7 @@ export interface Routes {
   readonly names: ImportNames;
   readonly transparent: TransparentNames;
   readonly steadyCounts: SteadyCounts;
+  readonly udpPorts: UdpPorts;
   annotationsOf(routed: RoutedService): Record<string, string>;
   /** Reconciles a policy's status. */
   reconcileStatus(name: string): Promise<WorkResult | undefined>;
@@ -96,6 +98,7 @@ export function createRoutes(
 
   const transparent = new TransparentNames(context, statusAgain);
   const steadyCounts = new SteadyCounts(context);
+  const udpPorts = new UdpPorts(context);
 
   function policyOf(service: ServiceKey, labels: Readonly<Record<string, string>>): ServiceImportPolicy | undefined {
     return policyOfImport(policies.values(), subjectOf(service, labels));
@@ -115,13 +118,17 @@ export function createRoutes(
     const isKept = !policies.hasSynced || policyProblem(choice) !== undefined;
     const { shift: _shift, ...plain } = isKept ? before : routed({ service, records, policy, before }, choice);
     const shift = shifts.of(local);
-    const routing =
+    const shifted =
       shift !== 'unknown'
         ? overlaidBy(plain, shift)
         : { ...plain, ...(before.shift === undefined ? {} : { shift: before.shift }) };
+    const isUdpWanted = isKept ? before.udp !== undefined : choice.udp === 'Any';
+    const routing = withUdp(shifted, { key: formatServiceKey(local), merge, isUdpWanted });
     const by = isKept ? kept[routedByAnnotation] : policy?.metadata.name;
     return {
-      ...(isNoRouting(routing) && !routing.isTransparent ? {} : { [routingAnnotation]: formatRouting(routing) }),
+      ...(isNoRouting(routing) && !routing.isTransparent && routing.udp === undefined
+        ? {}
+        : { [routingAnnotation]: formatRouting(routing) }),
       ...(by === undefined ? {} : { [routedByAnnotation]: by }),
       ...(isSameService(service, local) ? {} : { [importedFromAnnotation]: formatServiceKey(service) }),
     };
@@ -133,6 +140,16 @@ export function createRoutes(
     if (!transparent.isOn({ ...wish, was: wish.before.isTransparent === true })) return plain;
     const exporters = wish.records.map(({ cluster }) => cluster);
     return withOwnFirst(plain, { self: context.membership.clusterId, exporters });
+  }
+
+  function withUdp(routing: Routing, wish: { key: string; merge: Merge; isUdpWanted: boolean }): Routing {
+    const { udp: _udp, ...plain } = routing;
+    if (wish.isUdpWanted) {
+      const udp = udpPorts.waysOf({ ...wish, excluded: routing.excluded });
+      return udp.length === 0 ? plain : { ...plain, udp };
+    }
+    udpPorts.forget(wish.key);
+    return plain;
   }
 
   function exporterOf({ cluster: id, record }: CountedRecord): Exporter {
@@ -249,7 +266,7 @@ export function createRoutes(
     return byPolicy;
   }
 
-  return { names, transparent, steadyCounts, annotationsOf, reconcileStatus };
+  return { names, transparent, steadyCounts, udpPorts, annotationsOf, reconcileStatus };
 }
 
 function isSameService(one: ServiceKey, other: ServiceKey): boolean {

@@ -47,13 +47,49 @@ describe('clusters reached', () => {
         ],
       }),
       'False',
-      'east: directly; south: through a gateway of network aws, only TCP is carried between networks, not UDP port 53',
+      'east: directly; south: through a gateway of network aws, UDP port 53 is not carried between networks, unless a ServiceImportPolicy has udp: Any',
     ],
     [
       'only UDP',
       facts({ ports: [{ port: 53, protocol: 'UDP' }] }),
       'False',
-      'east: directly; south: not reached, only TCP is carried between networks: UDP port 53',
+      'east: directly; south: not reached, it is in network aws: UDP port 53 is not carried between networks, unless a ServiceImportPolicy has udp: Any',
+    ],
+    [
+      'UDP that a policy wants carried',
+      facts({
+        ports: [
+          { port: 53, protocol: 'UDP' },
+          { port: 123, protocol: 'UDP' },
+        ],
+        udp: [{ cluster: 'south', port: 53, listenerPort: 15_200 }],
+      }),
+      'False',
+      'east: directly; south: through a gateway of network aws, UDP port 123 is not carried between networks: all 100 ways for UDP are taken',
+    ],
+    [
+      'all UDP ports carried',
+      facts({
+        ports: [{ port: 53, protocol: 'UDP' }],
+        udp: [{ cluster: 'south', port: 53, listenerPort: 15_200 }],
+      }),
+      'True',
+      'east: directly; south: through a gateway of network aws',
+    ],
+    [
+      'UDP of a headless service, and SCTP',
+      facts({
+        source: 'none',
+        beyondBounds: new Map([['south', 0]]),
+        ports: [
+          { port: 53, protocol: 'TCP' },
+          { port: 53, protocol: 'UDP' },
+          { port: 9, protocol: 'SCTP' },
+        ],
+        udp: [],
+      }),
+      'False',
+      'east: directly; south: through a gateway of network aws, UDP port 53 is not carried between networks for headless services, SCTP port 9 is not carried between networks',
     ],
     [
       'headless, with endpoints there',

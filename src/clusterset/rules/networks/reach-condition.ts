@@ -3,6 +3,7 @@
 
 import type { WantedCondition } from '../../../kube/objects/conditions.ts';
 import type { ClusterReach, SetNetworks } from './networks.ts';
+import { type UdpWay, udpWaysMax } from './udp-ways.ts';
 import { virtualEndpointsMax } from './virtual-endpoints.ts';
 
 export const reachCondition = 'ClustersReached';
@@ -25,6 +26,8 @@ export interface ReachFacts {
   readonly beyondBounds?: ReadonlyMap<string, number> | undefined;
   /** Nothing here carries those addresses. */
   readonly isWithoutProxy?: boolean;
+  /** Its UDP ports that are carried between networks; absent where no policy wants that. */
+  readonly udp?: readonly UdpWay[] | undefined;
   /** Nodes that have reported that they cannot reach a cluster, by cluster. */
   readonly unreachedFrom: ReadonlyMap<string, readonly string[]>;
   /** Why no gateway of a cluster takes connections of this one, as it was tried; empty where one does. */
@@ -63,22 +66,35 @@ function wayTo(cluster: string, facts: ReachFacts): Way {
   const problem = gatewayProblem(reach) ?? sourceProblem(cluster, facts) ?? (gatewayChecks.get(cluster) || undefined);
   if (problem !== undefined)
     return { text: `not reached, it is in network ${reach.network}: ${problem}`, isReached: false };
-  const carried = ports.filter(({ protocol }) => protocol === 'TCP');
-  const lost = ports.filter(({ protocol }) => protocol !== 'TCP');
-  const lostText = lost.map(({ protocol, port }) => `${protocol} port ${port}`).join(', ');
-  if (carried.length === 0 && lost.length > 0)
-    return { text: `not reached, only TCP is carried between networks: ${lostText}`, isReached: false };
+  const lost = ports.flatMap((port) => lossOf(port, cluster, facts) ?? []);
+  if (ports.length > 0 && lost.length === ports.length)
+    return { text: `not reached, it is in network ${reach.network}: ${lost.join(', ')}`, isReached: false };
   const nodes = unreachedFrom.get(cluster) ?? [];
   const beyond = facts.beyondBounds?.get(cluster) ?? 0;
   const notes = [
     ...(beyond > 0 ? [beyondText(beyond)] : []),
     ...(otherAddress.has(cluster) ? ['asked by name: it has another clusterset address for this service'] : []),
-    ...(lost.length > 0 ? [`only TCP is carried between networks, not ${lostText}`] : []),
+    ...lost,
     ...(nodes.length > 0 ? [`not from ${nodesText(nodes)}, where no Envoy accepts connections to it`] : []),
     ...(reach.problem === undefined ? [] : [reach.problem]),
   ];
   const text = [`through ${gatewaysText(reach)}`, ...notes].join(', ');
   return { text, isReached: lost.length === 0 && nodes.length === 0 && beyond === 0 };
+}
+
+/** Why a port is not carried between networks; undefined if it is. */
+function lossOf(
+  { port, protocol }: ReachFacts['ports'][number],
+  cluster: string,
+  { udp, source }: ReachFacts,
+): string | undefined {
+  if (protocol === 'TCP') return undefined;
+  const lost = `${protocol} port ${port} is not carried between networks`;
+  if (protocol !== 'UDP') return lost;
+  if (source === 'none') return `${lost} for headless services`;
+  if (udp === undefined) return `${lost}, unless a ServiceImportPolicy has udp: Any`;
+  const isCarried = udp.some((way) => way.cluster === cluster && way.port === port);
+  return isCarried ? undefined : `${lost}: all ${udpWaysMax} ways for UDP are taken`;
 }
 
 /** Why there is no gateway to try. */

@@ -46,9 +46,10 @@ export function policyOfImport(
 }
 
 /** Why a policy cannot be followed; undefined if it can. Imports then keep what they had. */
-export function choiceProblem({ clusters, exclude, spillover, reach }: ChoiceSpec): string | undefined {
+export function choiceProblem({ clusters, exclude, spillover, reach, udp }: ChoiceSpec): string | undefined {
   if (reach && reach !== 'Any' && reach !== 'Direct')
     return `reach: ${JSON.stringify(reach)} is neither Any nor Direct`;
+  if (udp && udp !== 'Any' && udp !== 'Direct') return `udp: ${JSON.stringify(udp)} is neither Any nor Direct`;
   const groups = clusters ?? [];
   const empty = [...groups, ...(exclude ?? [])].findIndex((match) => !match || !namesSomething(match));
   if (empty >= 0)

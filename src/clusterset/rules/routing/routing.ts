@@ -2,6 +2,7 @@
 // used. The agent resolves policies and writes the result on the import; everybody who chooses endpoints reads it there. Pure.
 
 import { BoundedCache } from '../../../base/bounded-cache.ts';
+import { isUdpListenerPort, type UdpWay, udpWaysMax } from '../networks/udp-ways.ts';
 
 /** On a ServiceImport, written by the agent of its cluster. */
 export const routingAnnotation = 'portolan.dev/routing';
@@ -36,6 +37,8 @@ export interface Routing {
   readonly shift?: RoutingShift;
   /** The cluster's own name of the service leads to this import. Says nothing about who serves. */
   readonly isTransparent?: boolean;
+  /** Its UDP ports that are carried between networks. Says nothing about who serves. */
+  readonly udp?: readonly UdpWay[];
 }
 
 export const noRouting: Routing = { groups: [], excluded: [], lowered: {} };
@@ -53,7 +56,7 @@ export function needsUnready({ minReady }: Routing): boolean {
 
 /** Short, because it is kept for each import: `{"g":[[["east"],95],[["west"],5],[["south"]]],"x":["north"],"n":3}`. */
 export function formatRouting(routing: Routing): string {
-  const { groups, excluded, minReady, counted = {}, lowered, shift, isTransparent } = routing;
+  const { groups, excluded, minReady, counted = {}, lowered, shift, isTransparent, udp = [] } = routing;
   return JSON.stringify({
     ...(groups.length === 0
       ? {}
@@ -64,6 +67,7 @@ export function formatRouting(routing: Routing): string {
     ...(Object.keys(lowered).length === 0 ? {} : { l: lowered }),
     ...(shift === undefined ? {} : { s: [shift.from, shift.to, shift.percent] }),
     ...(isTransparent === true ? { t: 1 } : {}),
+    ...(udp.length === 0 ? {} : { u: udp.map(({ cluster, port, listenerPort }) => [cluster, port, listenerPort]) }),
   });
 }
 
@@ -117,9 +121,10 @@ function parse(text: string): Routing {
     return noRouting;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return noRouting;
-  const { g, x, n, p, r, l, s, t } = value as Record<string, unknown>;
+  const { g, x, n, p, r, l, s, t, u } = value as Record<string, unknown>;
   const shift = shiftOf(s);
   const counted = numbersOf(r, 1, 1_000_000);
+  const udp = udpWaysOf(u);
   return {
     groups: Array.isArray(g) ? g.flatMap(groupOf) : [],
     excluded: textsOf(x),
@@ -132,7 +137,16 @@ function parse(text: string): Routing {
     lowered: numbersOf(l, 1, 99),
     ...(shift === undefined ? {} : { shift }),
     ...(t === 1 ? { isTransparent: true } : {}),
+    ...(udp.length === 0 ? {} : { udp }),
   };
+}
+
+function udpWaysOf(value: unknown): UdpWay[] {
+  return (Array.isArray(value) ? (value as unknown[]).slice(0, udpWaysMax) : []).flatMap((entry): UdpWay[] => {
+    const [cluster, port, listenerPort]: readonly unknown[] = Array.isArray(entry) ? entry : [];
+    const isWay = typeof cluster === 'string' && isWithin(port, 1, 65_535) && isUdpListenerPort(listenerPort);
+    return isWay ? [{ cluster, port, listenerPort }] : [];
+  });
 }
 
 function shiftOf(value: unknown): RoutingShift | undefined {
