@@ -108,6 +108,10 @@ describe.skipIf(why !== '')(`flows on a node${why}`, () => {
       `nft 'add table inet silent; add chain inet silent c { type filter hook input priority 0; }; add rule inet silent c ip daddr 10.77.0.3 drop'`,
     );
     for (const place of [pod, node]) net.run(place, countingTo('243.0.0.1'));
+    const client = { apiVersion: 'v1', kind: 'Pod', metadata: { namespace: 'shop', name: 'client-1' } };
+    await put({ ...client, spec: { nodeName: 'elsewhere', containers: [{ name: 'c', image: 'i' }] } });
+    const status = { phase: 'Running', podIP: pod.address, podIPs: [{ ip: pod.address }] };
+    await home.order({ patch: { ...client, status } as never, subresource: 'status' });
     proxy = await startProxy();
   });
 
@@ -128,6 +132,10 @@ describe.skipIf(why !== '')(`flows on a node${why}`, () => {
     const good = await flows('--service', 'shop/good');
     expect(good).toHaveLength(40);
     expect(good.filter(({ client }) => client === pod.address)).toHaveLength(25);
+    const names = good.map(
+      ({ client, clientPod = 'none' }) => `${client === pod.address ? 'pod' : 'node'} ${clientPod}`,
+    );
+    expect(new Set(names)).toEqual(new Set(['pod shop/client-1', 'node none']));
     expect(new Set(good.map(({ clientPort, client }) => `${client} ${clientPort}`)).size).toBe(40);
     expect(good[0]).toMatchObject({
       ...{ from: 'near', node: 'node-1', service: 'shop/good', cluster: 'far', outcome: 'answered', way: 'direct' },
@@ -175,7 +183,7 @@ describe.skipIf(why !== '')(`flows on a node${why}`, () => {
     const [head, first] = out.split('\n');
     expect(head).toMatch(/^TIME +FROM +CLIENT +SERVICE +TO +ENDPOINT +OUTCOME +ANSWER +LASTED +SENT +RECEIVED$/);
     expect(first).toMatch(
-      /^\d\d:\d\d:\d\d\.\d{3} +near\/node-1 +10\.66\.0\.\d+:\d+ +shop\/closed:80\/tcp +far +10\.77\.0\.2:8080 +refused +- +0s +60B +40B$/,
+      /^\d\d:\d\d:\d\d\.\d{3} +near\/node-1 +10\.66\.0\.\d+:\d+ shop\/client-1 +shop\/closed:80\/tcp +far +10\.77\.0\.2:8080 +refused +- +0s +60B +40B$/,
     );
     expect(await observe('--outcome', 'fine')).toMatchObject({ code: 2 });
     expect((await observe('--service', 'shop/nothing')).out).toContain('no connections were recorded');

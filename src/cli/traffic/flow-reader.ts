@@ -7,7 +7,7 @@ import type { Flow, FlowFilter, FlowLosses, FlowPage } from '../../proxy/flows/f
 import { everyPart } from '../every-part.ts';
 
 export interface ObservedFlow extends Flow {
-  /** The cluster of the node that saw it. */
+  /** The cluster of the client. */
   readonly from: string;
   readonly node: string;
 }

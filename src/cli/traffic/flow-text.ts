@@ -23,7 +23,7 @@ export function flowRow(flow: ObservedFlow): string[] {
   return [
     formatClock(startedMs ?? endedMs),
     `${flow.from}/${flow.node}`,
-    formatHostPort(flow.client, flow.clientPort),
+    clientOf(flow),
     `${flow.service}:${flow.port}/${flow.protocol}`,
     `${flow.cluster || '?'}${flow.way === 'gateway' ? ' (gateway)' : ''}`,
     formatHostPort(flow.endpoint, flow.endpointPort),
@@ -33,6 +33,11 @@ export function flowRow(flow: ObservedFlow): string[] {
     sent === undefined ? '-' : formatBytes(sent.bytes),
     received === undefined ? '-' : formatBytes(received.bytes),
   ];
+}
+
+function clientOf({ client, clientPort, clientPod }: ObservedFlow): string {
+  const address = clientPort === 0 ? client : formatHostPort(client, clientPort);
+  return clientPod === undefined ? address : `${address} ${clientPod}`;
 }
 
 function formatClock(atMs: number | undefined): string {

@@ -44,6 +44,8 @@ const clusterRules: PolicyRule[] = [
   // Whose address is whose.
   { apiGroups: ['portolan.dev'], resources: ['addressclaims'], verbs: [...readVerbs] },
   { apiGroups: ['about.k8s.io'], resources: ['clusterproperties'], verbs: [...readVerbs] },
+  // Names of clients in flows.
+  { apiGroups: [''], resources: ['pods'], verbs: [...readVerbs] },
   // Zone and pod range of the node.
   { apiGroups: [''], resources: ['nodes'], verbs: [...readVerbs] },
   { apiGroups: ['networking.k8s.io'], resources: ['servicecidrs'], verbs: ['list'] },

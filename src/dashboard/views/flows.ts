@@ -27,6 +27,8 @@ function reasonsOf(landscape: Landscape, flow: FailedFlow): string[] {
   const key = flow.service.replace(/:\d+\/\w+$/, '');
   const known = [isAccessLimited(landscape, key, flow), isClusterDown(landscape, flow), isGone(landscape, key, flow)];
   const found = known.filter((text) => text !== '');
+  if (flow.outcome === 'denied')
+    return found.length > 0 ? found : [`${flow.to} does not export ${key} to ${flow.from}: its nodes refuse the call.`];
   const { name } = parseServiceKey(key);
   const general =
     flow.outcome === 'refused'

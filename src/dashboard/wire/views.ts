@@ -219,6 +219,8 @@ export interface FlowRow {
   readonly from: string;
   readonly node: string;
   readonly client: string;
+  /** `namespace/name`; empty if the cluster knows none with this address. */
+  readonly clientPod: string;
   readonly service: string;
   readonly to: string;
   readonly endpoint: string;

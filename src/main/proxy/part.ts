@@ -22,6 +22,7 @@ import { probeAccess } from '../../proxy/access/edge/probe.ts';
 import { AccessGuard } from '../../proxy/access/guard.ts';
 import { attachProxy } from '../../proxy/attach.ts';
 import type { Identify } from '../../proxy/connectivity/prober.ts';
+import { ClientPods } from '../../proxy/flows/client-pods.ts';
 import { ConntrackEvents } from '../../proxy/flows/edge/conntrack-events.ts';
 import type { FlowPage } from '../../proxy/flows/flow.ts';
 import { type AskedFlows, flowPage, KernelFlows } from '../../proxy/flows/flows.ts';
@@ -145,12 +146,15 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
           ...{ world, log, host: options.host, home, nft: serving.nft, probe: probeAccess },
           keep: (table) => serving.keep(table),
           onChange: () => lease.changed(),
+          onRefused: (call) => kernelFlows?.denied(call, state.view.self.cluster),
         })
       : undefined;
   parts.add('access', () => guard?.stop());
   /** A proxy that is no part of the kernel enforces nothing. */
   let accessMode = 'Open';
+  let isOnNode = false;
   const onPlace = ({ access, callers, nodeRanges, node: place }: ViewInput) => {
+    isOnNode = place !== undefined;
     accessMode = access?.mode ?? accessMode;
     guard?.use({ access, callers }, [...nodeRanges.map(formatRange), ...(place?.spec?.podCIDRs ?? [])]);
   };
@@ -177,9 +181,12 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
     options.recordsFlows && 'untoldFlows' in serving
       ? new KernelFlows({
           ...{ world, owners, unrecorded: () => serving.untoldFlows() },
+          podAt: (address) => pods?.at(address),
           open: (events) => new ConntrackEvents(events),
         })
       : undefined;
+  let pods: ClientPods | undefined;
+  parts.add('pods', () => pods?.stop());
   parts.add('flows', () => kernelFlows?.stop());
   const recorded = kernelFlows ?? (options.recordsFlows ? ownFlows : undefined);
   const judge = 'judge' in serving ? serving.judge : undefined;
@@ -198,7 +205,13 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   const whenServing = attachment
     .whenSynced()
     .then(() => serving.start())
-    .then(() => kernelFlows?.start())
+    .then(() => {
+      kernelFlows?.start();
+      if (kernelFlows === undefined) return;
+      // A home without Nodes, as the embedded one, does not say where its Pods are.
+      pods = new ClientPods({ client: home, world, log, ...(isOnNode ? { node } : {}) });
+      pods.start();
+    })
     .then(() => traces.follow(state.facts));
   whenServing.catch((error: unknown) => log.error('serving did not begin', { error }));
   const notReady = () => serving.status().problem || (attachment.hasSynced() ? '' : 'the home was not read yet');

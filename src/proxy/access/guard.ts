@@ -24,7 +24,7 @@ import { keptTable } from './kept-table.ts';
 import { accessTableName, probe } from './names.ts';
 import { flowsToEnd } from './open-flows.ts';
 import { AccessPlan, configOf } from './plan.ts';
-import { Refusals } from './refusals.ts';
+import { Refusals, type RefusedCall } from './refusals.ts';
 import { removeAccessScript, seenSets } from './table.ts';
 
 export interface AccessGuardOptions {
@@ -38,6 +38,7 @@ export interface AccessGuardOptions {
   readonly probe: (ends: ProbeEnds) => Promise<ProbeResult | undefined>;
   /** The report may be another one. */
   readonly onChange: () => void;
+  readonly onRefused?: (call: RefusedCall) => void;
 }
 
 export interface SaidAtHome {
@@ -75,7 +76,7 @@ export class AccessGuard {
 
   constructor(options: AccessGuardOptions) {
     this.#options = options;
-    this.#refusals = new Refusals(options.world.clock);
+    this.#refusals = new Refusals(options.world.clock, options.onRefused);
   }
 
   /** What the home says; `nodeRanges` are those of Pods on this node. */

@@ -46,6 +46,20 @@ test('refusals: counters rise, time out and come back -> every packet is counted
   expect(shown(refusals)).toEqual(['west shop/db 5432/tcp 7']);
 });
 
+test('refusals: each reading -> the calls of each caller since the one before; in Audit none were refused', () => {
+  const of = (mode: 'Exported' | 'Audit') => {
+    const calls: object[] = [];
+    const refusals = new Refusals({ wallMs: () => 0 }, (call) => calls.push(call));
+    const own = new AccessPlan({ ...plan.config, mode });
+    own.setSlice('shop/db-1', { service: 'shop/db', tuples: ['4 10.1.0.7 . tcp . 5432'] });
+    for (const packets of [3, 3, 5]) refusals.count('seen4', seen(['10.2.0.1', '10.1.0.7', 5432, packets]), own);
+    return calls;
+  };
+  const call = { from: 'west', client: '10.2.0.1', service: 'shop/db', endpoint: '10.1.0.7', port: 5432 };
+  expect(of('Exported')).toEqual([3, 2].map((packets) => ({ ...call, protocol: 'tcp', packets })));
+  expect(of('Audit')).toEqual([]);
+});
+
 test('refusals: a policy leaves out what the export names -> noted beside it', () => {
   const limited = new AccessPlan(plan.config, new Callers('[{"namespace":"shop","from":{"south":"all"}}]'));
   limited.setSlice('shop/db-1', { service: 'shop/db', tuples: ['4 10.1.0.7 . tcp . 5432'] });

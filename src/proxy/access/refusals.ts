@@ -7,6 +7,17 @@ import type { Refusal } from '../../kube/objects/reports/access-report.ts';
 import { clusterOf } from './open-flows.ts';
 import type { AccessPlan } from './plan.ts';
 
+/** What one caller was refused since the last reading. */
+export interface RefusedCall {
+  readonly from: string;
+  readonly client: string;
+  readonly service: string;
+  readonly endpoint: string;
+  readonly port: number;
+  readonly protocol: string;
+  readonly packets: number;
+}
+
 const refusalsMax = 1000;
 /** In place of the service, for those beyond the bound. */
 const otherServices = 'other';
@@ -17,8 +28,11 @@ export class Refusals {
   readonly #counted = new Map<string, ReadonlyMap<string, number>>();
   readonly #refusals = new Map<string, Refusal>();
 
-  constructor(clock: Pick<Clock, 'wallMs'>) {
+  readonly #onRefused: (call: RefusedCall) => void;
+
+  constructor(clock: Pick<Clock, 'wallMs'>, onRefused: (call: RefusedCall) => void = () => {}) {
     this.#clock = clock;
+    this.#onRefused = onRefused;
   }
 
   all(): Iterable<Refusal> {
@@ -48,7 +62,10 @@ export class Refusals {
       const service = plan.serviceAt(tuple) ?? formatIp(to);
       const byPolicy = plan.isLeftOut(cluster, service) ? { byPolicy: true as const } : {};
       const what = { from: cluster || 'several clusters', service, port: `${port}/${protocol}`, ...byPolicy };
-      if (more > 0) this.#note(what, more);
+      if (more === 0) continue;
+      this.#note(what, more);
+      const call = { from: what.from, client: formatIp(ip!), service, endpoint: formatIp(to), port: Number(port) };
+      if (plan.config.mode === 'Exported') this.#onRefused({ ...call, protocol: String(protocol), packets: more });
     }
     this.#counted.set(set, counted);
   }

@@ -1,6 +1,6 @@
 // One connection to a service, as a node proxy tells of it. Addresses, sizes and times; never what was sent. Pure.
 
-export const flowOutcomes = ['answered', 'refused', 'no-answer'] as const;
+export const flowOutcomes = ['answered', 'refused', 'no-answer', 'denied'] as const;
 type FlowOutcome = (typeof flowOutcomes)[number];
 
 export interface Transferred {
@@ -14,10 +14,14 @@ export interface Flow {
   readonly id: number;
   readonly protocol: string;
   readonly client: string;
+  /** The Pod that has this address, `namespace/name`; of this cluster alone. */
+  readonly clientPod?: string;
+  /** The cluster of the client, if it is not that of the node. */
+  readonly from?: string;
   readonly clientPort: number;
   /** `namespace/name`. */
   readonly service: string;
-  /** The clusterset address and port that the client connected to. */
+  /** The clusterset address and port that the client connected to; of a denied one, those of the endpoint. */
   readonly address: string;
   readonly port: number;
   /** The cluster that serves it. Empty if the endpoint is not known any more. */

@@ -5,7 +5,7 @@ import type { ProxyState } from '../state.ts';
 import type { FlowFilter, FlowLosses, FlowPage } from './flow.ts';
 import type { LogPage } from './flow-log.ts';
 import type { FlowOwners } from './owners.ts';
-import { FlowRecorder } from './recorder.ts';
+import { type Denied, FlowRecorder } from './recorder.ts';
 
 /** The kernel's events, line by line. */
 export interface FlowEvents {
@@ -19,6 +19,8 @@ export interface FlowEvents {
 export interface KernelFlowsOptions {
   readonly world: { readonly timers: Timers; readonly clock: { wallMs(): number } };
   readonly owners: FlowOwners;
+  /** The Pod with an address. */
+  readonly podAt?: (address: string) => string | undefined;
   readonly open: (options: { readonly timers: Timers; readonly onLine: (line: string) => void }) => FlowEvents;
   /** Connections that the kernel has not told of. */
   readonly unrecorded: () => Promise<number>;
@@ -37,9 +39,9 @@ export class KernelFlows implements FlowSource {
   readonly #events: FlowEvents;
 
   constructor(options: KernelFlowsOptions) {
-    const { world, owners } = options;
+    const { world, owners, podAt } = options;
     this.#options = options;
-    this.#recorder = new FlowRecorder(owners);
+    this.#recorder = new FlowRecorder(owners, { podAt });
     const onLine = (line: string) => this.#recorder.line(line, world.clock.wallMs());
     this.#events = options.open({ timers: world.timers, onLine });
   }
@@ -50,6 +52,11 @@ export class KernelFlows implements FlowSource {
 
   stop(): Promise<void> {
     return this.#events.stop();
+  }
+
+  /** By the rules of access of this node, which serves `cluster`. */
+  denied(denied: Denied, cluster: string): void {
+    this.#recorder.denied(denied, cluster, this.#options.world.clock.wallMs());
   }
 
   get problem(): string {

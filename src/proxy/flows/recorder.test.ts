@@ -158,3 +158,24 @@ describe('the log of flows', () => {
     expect(ids(log.page(undefined, { service: 'shop/api' }, 1500).flows)).toBe('4');
   });
 });
+
+test('recorder: the address of a client is that of a Pod -> its name in every record; without one -> none', () => {
+  const recorder = new FlowRecorder(owners, {
+    podAt: (address) => (address === '10.1.0.2' ? 'shop/client' : undefined),
+  });
+  for (const line of [started, answered, ended]) recorder.line(line, atSeconds * 1000);
+  const { flows } = recorder.page(undefined, {}, atSeconds * 1000);
+  expect(flows.map(({ clientPod }) => clientPod)).toEqual(['shop/client', 'shop/client']);
+  const nameless = new FlowRecorder(owners);
+  for (const line of [started, answered]) nameless.line(line, atSeconds * 1000);
+  expect(nameless.page(undefined, {}, atSeconds * 1000).flows[0]).not.toHaveProperty('clientPod');
+});
+
+test('recorder: calls that rules of access refused -> denied, with the cluster of the caller', () => {
+  const recorder = new FlowRecorder(owners);
+  const call = { client: '10.7.0.9', service: 'shop/db', endpoint: '10.1.0.7', port: 5432, protocol: 'tcp' };
+  recorder.denied({ ...call, from: 'west', packets: 3 }, 'east', 5_000);
+  expect(recorder.page(undefined, { outcome: 'denied' }, 5_000).flows).toMatchObject([
+    { from: 'west', client: '10.7.0.9', service: 'shop/db', cluster: 'east', outcome: 'denied', sent: { packets: 3 } },
+  ]);
+});

@@ -23,6 +23,19 @@ interface Waiting {
 
 type Owners = Pick<FlowOwners, 'serviceAt' | 'ownerOf'>;
 
+/** Packets of one caller that the rules of access dropped. */
+export interface Denied {
+  /** The cluster of the caller. */
+  readonly from: string;
+  readonly client: string;
+  readonly service: string;
+  readonly endpoint: string;
+  readonly port: number;
+  readonly protocol: string;
+  readonly packets: number;
+}
+
+const noPod = (_address: string): string | undefined => undefined;
 const openMax = 20_000;
 const noAnswerMs = 3_000;
 
@@ -30,16 +43,18 @@ export class FlowRecorder {
   readonly #owners: Owners;
   readonly #log: FlowLog;
   readonly #openMax: number;
+  readonly #podAt: (address: string) => string | undefined;
   /** By the kernel's id, oldest first. */
   readonly #open = new Map<string, Open>();
   /** Without an answer yet, oldest first; each is open too. */
   readonly #waiting = new Map<string, Waiting>();
   #count = 0;
 
-  constructor(owners: Owners, { log = new FlowLog(), openLimit = openMax } = {}) {
+  constructor(owners: Owners, { log = new FlowLog(), openLimit = openMax, podAt = noPod } = {}) {
     this.#owners = owners;
     this.#log = log;
     this.#openMax = openLimit;
+    this.#podAt = podAt;
   }
 
   /** A line of the kernel's events. */
@@ -52,6 +67,15 @@ export class FlowRecorder {
     if (event.kind === 'NEW') this.#started(event, service);
     else if (event.kind === 'UPDATE') this.#answered(event, service, nowMs);
     else this.#ended(event, service, nowMs);
+  }
+
+  /** The kernel drops these before it tracks them; the port of the client is not known. */
+  denied({ endpoint, port, packets, ...known }: Denied, cluster: string, nowMs: number): void {
+    this.#count += 1;
+    const to = { address: endpoint, port, endpoint, endpointPort: port, cluster };
+    const times = { startedMs: nowMs, endedMs: nowMs };
+    const flow: Flow = { ...known, ...to, ...times, id: this.#count, clientPort: 0, way: 'direct', outcome: 'denied' };
+    this.#log.note({ ...flow, sent: { packets, bytes: 0 } }, nowMs);
   }
 
   page(after: number | undefined, filter: FlowFilter, nowMs: number): LogPage {
@@ -113,9 +137,12 @@ export class FlowRecorder {
 
   #note(event: ConntrackEvent, { service, cluster, way }: FlowOwner, known: Known): void {
     const { protocol, original, reply } = event;
+    const client = plain(original.source);
+    const clientPod = this.#podAt(client);
     const flow: Flow = {
       protocol,
-      client: plain(original.source),
+      client,
+      ...(clientPod === undefined ? {} : { clientPod }),
       clientPort: original.sourcePort,
       ...{ service, cluster, way },
       address: plain(original.destination),

@@ -174,6 +174,7 @@ function Row({ flow }: { readonly flow: FlowRow }) {
       <td>{atMs === undefined ? '–' : <Age atMs={atMs} />}</td>
       <td>
         {from} <span className="small">{node}</span>
+        {flow.clientPod === '' ? null : <div>{flow.clientPod}</div>}
         <div className="mono">{client}</div>
       </td>
       <td>
