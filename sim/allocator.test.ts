@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type AddressClaim, addressClaimType } from '../src/addresses/address-claim.ts';
-import { claimsByOwner, createAllocator } from '../src/addresses/allocator.ts';
+import { Allocator, claimsByOwner } from '../src/addresses/allocator.ts';
 import { ownerKey } from '../src/addresses/claim.ts';
 import { silentLog } from '../src/base/log.ts';
 import { parseRange } from '../src/base/net/ip.ts';
@@ -25,8 +25,8 @@ async function allocators(count = 1, answer: (home: SimHome) => Partial<Client> 
     const indexes = { [claimsByOwner]: (claim: AddressClaim) => [ownerKey(claim.spec.owner)] };
     const claims = createInformer<AddressClaim>({ client: home.admin, world, type: addressClaimType, indexes });
     claims.start();
-    const allocator = createAllocator({ home: client, world, log: silentLog, claims, holdMs: () => holdMs });
-    return { ...allocator, stopReading: () => claims.stop() };
+    const allocator = new Allocator({ home: client, world, log: silentLog, claims, holdMs: () => holdMs });
+    return Object.assign(allocator, { stopReading: () => claims.stop() });
   });
   const settle = (ms = 2_000) => simulation.time.advance(ms);
   await settle();

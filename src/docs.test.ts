@@ -39,6 +39,26 @@ test('docs/walk.md: -> every folder of src/ is on the way', () => {
   }
 });
 
+test('docs/walk.md: twelve questions "where is it" -> each names a room of src/ that is there, and a file in it', () => {
+  const [, section = ''] = /^## Where is it\n([^#]*)/m.exec(read(join(docs, 'walk.md'))) ?? [];
+  const rows = [...section.matchAll(/^\| (?!question |---)([^|]+) \| (.+) \|$/gm)].map(([, question, answer]) => ({
+    question,
+    rooms: Array.from(answer!.matchAll(/`(src\/[^`]*)\/`/g), ([, room]) => room!),
+    files: Array.from(answer!.matchAll(/\]\(\.\.\/([^)]+)\)/g), ([, file]) => file!),
+  }));
+  expect(rows).toHaveLength(12);
+  for (const { question, rooms, files } of rows) {
+    expect(
+      rooms.filter((room) => !existsSync(join(root, room))),
+      question,
+    ).toEqual([]);
+    expect(
+      files.some((file) => rooms.some((room) => file.startsWith(`${room}/`))),
+      question,
+    ).toBe(true);
+  }
+});
+
 describe('docs/seeds.md', () => {
   const rules = readRules(read(join(docs, 'seeds.md')));
 

@@ -35,115 +35,118 @@ interface HoldRequest {
 
 type Held = { readonly kind: 'held'; readonly address: string } | { readonly kind: 'exhausted' };
 
-export interface Allocator {
+/** Index of the claims informer: claims by their owner. */
+export const claimsByOwner = 'owner';
+
+export class Allocator {
+  readonly #home: AllocatorOptions['home'];
+  readonly #world: AllocatorOptions['world'];
+  readonly #claims: AllocatorOptions['claims'];
+  readonly #holdMs: () => number;
+
+  constructor(options: AllocatorOptions) {
+    this.#home = options.home;
+    this.#world = options.world;
+    this.#claims = options.claims;
+    this.#holdMs = options.holdMs ?? (() => addressHoldMs);
+  }
+
   /**
    * Returns the address that the owner holds, taking one of the range if it has none of that family. One it holds
    * stays although the range may have changed since: its users would notice.
    */
-  hold(request: HoldRequest): Promise<Held>;
-  /** The address of that family that the owner holds, if any; the most preferred one if it holds several. */
-  holding(owner: AddressOwner, family: IpFamily, preferred: readonly string[]): string | undefined;
-  /** Gives up the claims of the owner and of its parts but those kept; they stay reserved for it for the hold time. */
-  release(owner: AddressOwner, keep?: readonly string[]): Promise<void>;
-  /** Removes claims whose hold time is over. Returns when the next one will be, if any is waiting. */
-  sweep(): Promise<number | undefined>;
-}
-
-/** Index of the claims informer: claims by their owner. */
-export const claimsByOwner = 'owner';
-
-export function createAllocator(options: AllocatorOptions): Allocator {
-  const { home, world, claims, holdMs = () => addressHoldMs } = options;
-
-  async function hold(request: HoldRequest): Promise<Held> {
+  async hold(request: HoldRequest): Promise<Held> {
     const { owner, range, present, wishes } = request;
-    const live = holding(owner, range.family, [...present, ...wishes]);
+    const live = this.holding(owner, range.family, [...present, ...wishes]);
     if (live !== undefined) return { kind: 'held', address: live };
-    const preferred = [...present, ...claimsOf(owner).map(claimedAddress), ...wishes];
-    for (const address of candidates({ owner, range, preferred, isTaken: isTakenBySomebodyElse(owner) })) {
-      if (await take(owner, address)) return { kind: 'held', address };
+    const preferred = [...present, ...this.#claimsOf(owner).map(claimedAddress), ...wishes];
+    for (const address of candidates({ owner, range, preferred, isTaken: this.#isTakenBySomebodyElse(owner) })) {
+      if (await this.#take(owner, address)) return { kind: 'held', address };
     }
     return { kind: 'exhausted' };
   }
 
-  function claimsOf(owner: AddressOwner): AddressClaim[] {
-    return claims
+  #claimsOf(owner: AddressOwner): AddressClaim[] {
+    return this.#claims
       .byIndex(claimsByOwner, ownerKey(owner))
       .filter((claim) => partOf(claim) === owner.part)
       .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   }
 
-  // A claim in force outranks what the owner's object says: that may have been edited by hand.
-  function holding(owner: AddressOwner, family: IpFamily, preferred: readonly string[]): string | undefined {
-    const live = claimsOf(owner)
+  /**
+   * The address of that family that the owner holds, if any; the most preferred one if it holds several. A claim in force
+   * outranks what the owner's object says: that may have been edited by hand.
+   */
+  holding(owner: AddressOwner, family: IpFamily, preferred: readonly string[]): string | undefined {
+    const live = this.#claimsOf(owner)
       .filter(({ spec }) => spec.releasedAt === undefined)
       .map(claimedAddress)
       .filter((address) => parseIp(address)?.family === family);
     return preferred.map(canonicalAddress).find((address) => live.includes(address)) ?? live[0];
   }
 
-  function isTakenBySomebodyElse(owner: AddressOwner): (address: string) => boolean {
+  #isTakenBySomebodyElse(owner: AddressOwner): (address: string) => boolean {
     return (address) => {
-      const claim = claims.get(addressClaimName(address));
+      const claim = this.#claims.get(addressClaimName(address));
       return claim !== undefined && !isClaimOf(claim, owner);
     };
   }
 
-  async function take(owner: AddressOwner, address: string): Promise<boolean> {
-    if (isTakenBySomebodyElse(owner)(address)) return false;
+  async #take(owner: AddressOwner, address: string): Promise<boolean> {
+    if (this.#isTakenBySomebodyElse(owner)(address)) return false;
     try {
-      await home.create(addressClaimType, claimFor(owner, address));
+      await this.#home.create(addressClaimType, claimFor(owner, address));
       return true;
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
     }
-    return takeBack(owner, address);
+    return this.#takeBack(owner, address);
   }
 
   /** Somebody has a claim of that name: perhaps ourselves, from before. */
-  async function takeBack(owner: AddressOwner, address: string): Promise<boolean> {
+  async #takeBack(owner: AddressOwner, address: string): Promise<boolean> {
     const ref = { name: addressClaimName(address) };
-    const present = await getOrUndefined<AddressClaim>(home, addressClaimType, ref);
+    const present = await getOrUndefined<AddressClaim>(this.#home, addressClaimType, ref);
     // Swept away this very moment: then it is free.
-    if (present === undefined) return take(owner, address);
+    if (present === undefined) return this.#take(owner, address);
     if (!isClaimOf(present, owner)) return false;
     if (present.spec.releasedAt === undefined) return true;
     const { releasedAt: _releasedAt, ...spec } = present.spec;
-    await home.update(addressClaimType, { ...present, spec });
+    await this.#home.update(addressClaimType, { ...present, spec });
     return true;
   }
 
-  async function release(owner: AddressOwner, keep: readonly string[] = []): Promise<void> {
+  /** Gives up the claims of the owner and of its parts but those kept; they stay reserved for it for the hold time. */
+  async release(owner: AddressOwner, keep: readonly string[] = []): Promise<void> {
     const kept = new Set(keep.map((address) => canonicalAddress(address)));
-    for (const claim of claims.byIndex(claimsByOwner, ownerKey(owner))) {
+    for (const claim of this.#claims.byIndex(claimsByOwner, ownerKey(owner))) {
       if (claim.spec.releasedAt !== undefined || kept.has(claimedAddress(claim))) continue;
-      const releasedAt = formatTime(world.clock.wallMs());
-      await home.update(addressClaimType, { ...claim, spec: { ...claim.spec, releasedAt } });
+      const releasedAt = formatTime(this.#world.clock.wallMs());
+      await this.#home.update(addressClaimType, { ...claim, spec: { ...claim.spec, releasedAt } });
     }
   }
 
-  async function sweep(): Promise<number | undefined> {
+  /** Removes claims whose hold time is over. Returns when the next one will be, if any is waiting. */
+  async sweep(): Promise<number | undefined> {
     let nextMs: number | undefined;
-    for (const claim of [...claims.values()]) {
+    for (const claim of [...this.#claims.values()]) {
       if (claim.spec.releasedAt === undefined) continue;
-      const leftMs = Date.parse(claim.spec.releasedAt) + holdMs() - world.clock.wallMs();
-      if (leftMs <= 0 || Number.isNaN(leftMs)) await remove(claim);
+      const leftMs = Date.parse(claim.spec.releasedAt) + this.#holdMs() - this.#world.clock.wallMs();
+      if (leftMs <= 0 || Number.isNaN(leftMs)) await this.#remove(claim);
       else nextMs = Math.min(nextMs ?? leftMs, leftMs);
     }
     return nextMs;
   }
 
   // Its owner may be taking it back this very moment: then the revision differs, and the claim stays.
-  async function remove(claim: AddressClaim): Promise<void> {
+  async #remove(claim: AddressClaim): Promise<void> {
     const { name, resourceVersion } = claim.metadata;
     try {
-      await deleteIfPresent(home, addressClaimType, { name }, { resourceVersion });
+      await deleteIfPresent(this.#home, addressClaimType, { name }, { resourceVersion });
     } catch (error) {
       if (!isConflict(error)) throw error;
     }
   }
-
-  return { hold, holding, release, sweep };
 }
 
 /** The name counts, not what the claim says: the name is what was locked. */

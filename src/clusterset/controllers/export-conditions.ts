@@ -22,61 +22,74 @@ export interface ConditionsOptions {
   readonly turns: Pick<PublishingTurns, 'note'>;
 }
 
-export function createConditionsController({ context, publications, turns }: ConditionsOptions) {
-  const { copies, membership, home, world } = context;
+export class ConditionsController {
+  readonly #context: ConditionsOptions['context'];
+  readonly #publications: ConditionsOptions['publications'];
+  readonly #turns: ConditionsOptions['turns'];
   /** The cluster whose export decided, when a service was last reconciled. */
-  const deciders = new Map<string, string>();
+  readonly #deciders = new Map<string, string>();
 
-  async function reconcile(key: string): Promise<WorkResult | undefined> {
+  constructor({ context, publications, turns }: ConditionsOptions) {
+    this.#context = context;
+    this.#publications = publications;
+    this.#turns = turns;
+  }
+
+  async reconcile(key: string): Promise<WorkResult | undefined> {
+    const { copies, membership } = this.#context;
     const serviceExport = copies.exports.get(key);
     if (serviceExport === undefined || serviceExport.metadata.deletionTimestamp !== undefined) {
-      deciders.delete(key);
+      this.#deciders.delete(key);
       return undefined;
     }
     // Not looked at since we started: whatever the conditions say is better than what we know.
-    const published = publications.get(key);
+    const published = this.#publications.get(key);
     if (published === undefined) return undefined;
-    const merge = await mergeOf(key, published);
+    const merge = await this.#mergeOf(key, published);
     const wanted = exportConditions({
       cluster: membership.clusterId,
       validity: judgeService(ownService(copies, key), key),
       publication: published,
-      brokerAwaySince: formatted(context.brokerAwaySinceMs()),
+      brokerAwaySince: formatted(this.#context.brokerAwaySinceMs()),
       merge: merge?.clusters.concat(merge.excluded).includes(membership.clusterId) ? merge : undefined,
     });
     const present = serviceExport.status?.conditions;
-    const stamp = { now: formatTime(world.clock.wallMs()), observedGeneration: serviceExport.metadata.generation };
+    const stamp = {
+      now: formatTime(this.#context.world.clock.wallMs()),
+      observedGeneration: serviceExport.metadata.generation,
+    };
     const conditions = withConditions(present, wanted, stamp);
-    const clusters = seenBy(published) ?? serviceExport.status?.clusters;
+    const clusters = this.#seenBy(published) ?? serviceExport.status?.clusters;
     const isSameClusters = isSameJson(clusters ?? [], serviceExport.status?.clusters ?? []);
-    if (conditions !== present || !isSameClusters) await write(serviceExport, conditions, clusters);
-    await tellDecider(serviceExport, key, merge);
+    if (conditions !== present || !isSameClusters) await this.#write(serviceExport, conditions, clusters);
+    await this.#tellDecider(serviceExport, key, merge);
     return undefined;
   }
 
   /** Of a sealed export only what is its readers' too: others cannot see what they would disagree with. */
-  async function mergeOf(key: string, publication: Publication): Promise<MergeWithConflicts | undefined> {
-    const records = countedRecords(context, parseServiceKey(key), { withLegacy: true });
+  async #mergeOf(key: string, publication: Publication): Promise<MergeWithConflicts | undefined> {
+    const records = countedRecords(this.#context, parseServiceKey(key), { withLegacy: true });
     const readers = publication.kind === 'published' ? publication.sealedFor?.readers : undefined;
     const isMutual = (cluster: string) =>
-      readers === undefined || cluster === membership.clusterId || readers.includes(cluster);
+      readers === undefined || cluster === this.#context.membership.clusterId || readers.includes(cluster);
     const shards = records.filter(({ cluster }) => isMutual(cluster)).map(({ shard }) => shard);
-    await turns.note(
+    await this.#turns.note(
       key,
       inPrecedence(shards).map(({ cluster }) => cluster),
     );
-    return mergeShards({ shards, ports: context.policy().ports });
+    return mergeShards({ shards, ports: this.#context.policy().ports });
   }
 
   /** Members that may import it, where that is limited; empty where it is not, undefined while it is not published. */
-  function seenBy(publication: Publication): { cluster: string }[] | undefined {
+  #seenBy(publication: Publication): { cluster: string }[] | undefined {
     if (publication.kind !== 'published') return undefined;
     const { exportTo = [], sealedFor } = publication;
-    const isOther = (id: string) => id !== membership.clusterId && context.members.get(id) !== undefined;
+    const isOther = (id: string) =>
+      id !== this.#context.membership.clusterId && this.#context.members.get(id) !== undefined;
     return (sealedFor?.readers ?? exportTo.filter(isOther)).toSorted().map((cluster) => ({ cluster }));
   }
 
-  async function write(
+  async #write(
     serviceExport: ServiceExport,
     conditions: readonly Condition[],
     clusters: { cluster: string }[] | undefined,
@@ -87,13 +100,13 @@ export function createConditionsController({ context, publications, turns }: Con
       clusters: clusters?.length ? clusters : undefined,
     };
     try {
-      await home.updateStatus(serviceExportType, { ...serviceExport, status });
+      await this.#context.home.updateStatus(serviceExportType, { ...serviceExport, status });
     } catch (error) {
       if (isNotFound(error)) return;
       throw error;
     }
     for (const type of ['Valid', 'Ready', 'Conflict']) {
-      await tellChange(
+      await this.#tellChange(
         serviceExport,
         conditionOf(serviceExport.status?.conditions, type),
         conditionOf(conditions, type),
@@ -101,22 +114,18 @@ export function createConditionsController({ context, publications, turns }: Con
     }
   }
 
-  async function tellChange(
-    about: ServiceExport,
-    before: Condition | undefined,
-    after: Condition | undefined,
-  ): Promise<void> {
+  async #tellChange(about: ServiceExport, before: Condition | undefined, after: Condition | undefined): Promise<void> {
     if (after === undefined || isMatterOfBroker(before, after)) return;
     if (before?.status === after.status && before.reason === after.reason) {
-      await tellNotes(about, before.message, after);
+      await this.#tellNotes(about, before.message, after);
       return;
     }
     // The first sight of something ordinary is not worth an Event; its opposite, and its return, are.
     const isOrdinary = after.reason === 'NoConflicts' || after.reason === 'Valid' || after.reason === 'Pending';
     if (before === undefined && isOrdinary) return;
     const isBad = after.type === 'Conflict' ? after.status === 'True' : after.status !== 'True';
-    await tellNotes(about, undefined, after);
-    await context.events.record({
+    await this.#tellNotes(about, undefined, after);
+    await this.#context.events.record({
       about,
       type: isBad && after.reason !== 'Pending' ? 'Warning' : 'Normal',
       reason: after.type === 'Conflict' ? (isBad ? 'Conflict' : 'ConflictResolved') : after.reason,
@@ -125,24 +134,22 @@ export function createConditionsController({ context, publications, turns }: Con
   }
 
   // Exported, but not all that was asked for: the condition says so quietly.
-  async function tellNotes(about: ServiceExport, said: string | undefined, after: Condition): Promise<void> {
+  async #tellNotes(about: ServiceExport, said: string | undefined, after: Condition): Promise<void> {
     const hasNotes = after.type === 'Ready' && after.status === 'True' && after.message.includes('; ');
     if (!hasNotes || said === after.message) return;
-    await context.events.record({ about, type: 'Warning', reason: 'PartlyExported', message: after.message });
+    await this.#context.events.record({ about, type: 'Warning', reason: 'PartlyExported', message: after.message });
   }
 
   // The conflict messages said beforehand what would change if the winner left; this says that it has.
-  async function tellDecider(about: ServiceExport, key: string, merge: MergeWithConflicts | undefined): Promise<void> {
-    const before = deciders.get(key);
+  async #tellDecider(about: ServiceExport, key: string, merge: MergeWithConflicts | undefined): Promise<void> {
+    const before = this.#deciders.get(key);
     const after = merge?.decider.cluster;
-    if (after === undefined) deciders.delete(key);
-    else deciders.set(key, after);
+    if (after === undefined) this.#deciders.delete(key);
+    else this.#deciders.set(key, after);
     if (before === undefined || after === undefined || before === after) return;
     const message = `cluster ${after} now decides what cannot be combined; before it was ${before}`;
-    await context.events.record({ about, type: 'Normal', reason: 'DeciderChanged', message });
+    await this.#context.events.record({ about, type: 'Normal', reason: 'DeciderChanged', message });
   }
-
-  return { reconcile };
 }
 
 function formatted(wallMs: number | undefined): string | undefined {

@@ -34,10 +34,6 @@ import { traceExport } from './traces.ts';
 /** Writes for one service to one home. */
 const writes = { atOnceMax: 8 };
 
-export interface ExportController {
-  reconcile(key: string): Promise<WorkResult | undefined>;
-}
-
 interface ExportFacts {
   readonly self: Member;
   readonly service: Service;
@@ -56,209 +52,224 @@ export interface ExportControllerOptions {
   readonly sealing: SealedExports | undefined;
 }
 
-export function createExportController(options: ExportControllerOptions): ExportController {
-  const { context, publications, turns, sealing } = options;
+export class ExportController {
+  readonly #context: ExportControllerOptions['context'];
+  readonly #publications: ExportControllerOptions['publications'];
+  readonly #turns: ExportControllerOptions['turns'];
+  readonly #sealing: ExportControllerOptions['sealing'];
   /** A copy from the broker that was found to be as wanted, and what was wanted then. */
-  const inSync = new WeakMap<EndpointSlice, PublishedSlice>();
-  const planSource = createSlicePlanner();
-  const { broker, copies, membership } = context;
+  readonly #inSync = new WeakMap<EndpointSlice, PublishedSlice>();
+  readonly #planSource = createSlicePlanner();
 
-  async function reconcile(key: string): Promise<WorkResult | undefined> {
-    const self = context.members.get(membership.clusterId);
+  constructor(options: ExportControllerOptions) {
+    this.#context = options.context;
+    this.#publications = options.publications;
+    this.#turns = options.turns;
+    this.#sealing = options.sealing;
+  }
+
+  async reconcile(key: string): Promise<WorkResult | undefined> {
+    const { membership } = this.#context;
+    const self = this.#context.members.get(membership.clusterId);
     if (self === undefined) {
-      publications.set(key, {
+      this.#publications.set(key, {
         kind: 'pending',
         message: `cluster ${membership.clusterId} is not a member of the clusterset`,
       });
       return undefined;
     }
-    const serviceExport = exportOf(key);
-    const service = ownService(copies, key);
+    const serviceExport = this.#exportOf(key);
+    const service = ownService(this.#context.copies, key);
     if (serviceExport === undefined || service === undefined || judgeService(service, key).kind === 'invalid') {
-      await withdraw(key, self);
-      publications.set(
+      await this.#withdraw(key, self);
+      this.#publications.set(
         key,
         serviceExport === undefined ? undefined : { kind: 'pending', message: 'nothing to publish' },
       );
       return undefined;
     }
-    const obstacle = obstacleTo(key, self, service);
+    const obstacle = this.#obstacleTo(key, self, service);
     if (obstacle !== undefined) {
-      await withdraw(key, self);
-      publications.set(key, obstacle);
+      await this.#withdraw(key, self);
+      this.#publications.set(key, obstacle);
       return undefined;
     }
-    const message = readExportRequest(serviceExport).isSealed ? sealingObstacle() : undefined;
-    if (message === undefined) return publish(key, { self, service, serviceExport });
+    const message = readExportRequest(serviceExport).isSealed ? this.#sealingObstacle() : undefined;
+    if (message === undefined) return this.#publish(key, { self, service, serviceExport });
     // Never in the open instead. What is sealed there already is no wider than was asked.
-    await withdrawOpen(key, self);
-    publications.set(key, { kind: 'failed', message });
+    await this.#withdrawOpen(key, self);
+    this.#publications.set(key, { kind: 'failed', message });
     return { requeueAfterMs: sealingRetryMs };
   }
 
-  function sealingObstacle(): string | undefined {
-    return sealing === undefined ? 'this agent cannot seal exports' : sealing.obstacle;
+  #sealingObstacle(): string | undefined {
+    return this.#sealing === undefined ? 'this agent cannot seal exports' : this.#sealing.obstacle;
   }
 
-  function obstacleTo(key: string, self: Member, service: Service): Publication | undefined {
+  #obstacleTo(key: string, self: Member, service: Service): Publication | undefined {
     const ref = parseServiceKey(key);
     if (!mayExport(self.cluster.spec, ref))
-      return { kind: 'refused', message: exportRefusal(membership.clusterId, ref) };
+      return { kind: 'refused', message: exportRefusal(this.#context.membership.clusterId, ref) };
     const problem = unexportable(service, key);
     return problem === undefined ? undefined : { kind: 'failed', message: problem };
   }
 
-  function exportOf(key: string): ServiceExport | undefined {
-    const found = copies.exports.get(key);
+  #exportOf(key: string): ServiceExport | undefined {
+    const found = this.#context.copies.exports.get(key);
     return found?.metadata.deletionTimestamp === undefined ? found : undefined;
   }
 
-  async function publish(key: string, facts: ExportFacts): Promise<WorkResult | undefined> {
+  async #publish(key: string, facts: ExportFacts): Promise<WorkResult | undefined> {
     const request = {
       service: facts.service,
-      sources: copies.slices.byIndex(slicesByService, key),
-      mode: context.policy().endpoints,
-      rules: context.ownAddresses().rules,
-      dns: { cluster: membership.clusterId, zone: context.policy().zone },
+      sources: this.#context.copies.slices.byIndex(slicesByService, key),
+      mode: this.#context.policy().endpoints,
+      rules: this.#context.ownAddresses().rules,
+      dns: { cluster: this.#context.membership.clusterId, zone: this.#context.policy().zone },
     };
-    const plan = planSlices(request, planSource);
+    const plan = planSlices(request, this.#planSource);
     const { notes, exportTo, isSealed } = readExportRequest(facts.serviceExport);
     let sealedFor: SealedFor | undefined;
     try {
       // Until it is known whether cluster IPs are routed here, none is published.
-      if (isSealed && context.routesServices() === undefined) return { requeueAfterMs: unknownRoutesMs };
-      if (isSealed) sealedFor = await publishSealed(key, facts, plan);
+      if (isSealed && this.#context.routesServices() === undefined) return { requeueAfterMs: unknownRoutesMs };
+      if (isSealed) sealedFor = await this.#publishSealed(key, facts, plan);
       else {
-        const waitMs = await publishOpen(key, facts, plan);
+        const waitMs = await this.#publishOpen(key, facts, plan);
         if (waitMs > 0) return { requeueAfterMs: waitMs };
       }
     } catch (error) {
       // Our copy was behind: the next attempt plans from a fresh one.
-      if (isConflict(error) || (isNotFound(error) && hasRecords(key, facts.self))) throw error;
-      publications.set(key, failureOf(error));
+      if (isConflict(error) || (isNotFound(error) && this.#hasRecords(key, facts.self))) throw error;
+      this.#publications.set(key, failureOf(error));
       // No failure of ours: soon over, and not to be waited for longer and longer.
       if (isQuotaUncounted(error)) return { requeueAfterMs: quotaCountedMs };
       throw error;
     }
-    const { notes: leftOut } = shardAddresses(facts.service, context.ownAddresses().rules);
-    const all = [...context.ownAddresses().notes, ...notes, ...plan.notes, ...leftOut];
+    const { notes: leftOut } = shardAddresses(facts.service, this.#context.ownAddresses().rules);
+    const all = [...this.#context.ownAddresses().notes, ...notes, ...plan.notes, ...leftOut];
     const { readyCount, refused } = plan;
-    publications.set(key, { kind: 'published', notes: all, exportTo, sealedFor, readyCount, refused });
+    this.#publications.set(key, { kind: 'published', notes: all, exportTo, sealedFor, readyCount, refused });
     return undefined;
   }
 
-  function traceOf(key: string, { serviceExport }: ExportFacts) {
-    return traceExport(context, parseServiceKey(key), serviceExport);
+  #traceOf(key: string, { serviceExport }: ExportFacts) {
+    return traceExport(this.#context, parseServiceKey(key), serviceExport);
   }
 
   /** Returns how long it is to wait; 0 if it is written. */
-  async function publishOpen(key: string, facts: ExportFacts, plan: SlicePlan): Promise<number> {
+  async #publishOpen(key: string, facts: ExportFacts, plan: SlicePlan): Promise<number> {
     // Endpoints first: an import that appears has something behind it.
-    const trace = ownShard(key, facts.self) === undefined ? traceOf(key, facts) : undefined;
-    await publishSlices(key, facts.self, plan.slices);
+    const trace = this.#ownShard(key, facts.self) === undefined ? this.#traceOf(key, facts) : undefined;
+    await this.#publishSlices(key, facts.self, plan.slices);
     const traceparent = trace?.endpointsWritten();
-    const waitMs = await publishShard(key, facts, { ...plan, traceparent });
+    const waitMs = await this.#publishShard(key, facts, { ...plan, traceparent });
     if (waitMs > 0) return waitMs;
     trace?.recordWritten();
-    await sealing?.withdraw(key, facts.self);
+    await this.#sealing?.withdraw(key, facts.self);
     return 0;
   }
 
-  async function publishSealed(key: string, facts: ExportFacts, plan: SlicePlan): Promise<SealedFor | undefined> {
+  async #publishSealed(key: string, facts: ExportFacts, plan: SlicePlan): Promise<SealedFor | undefined> {
     const { exportTo } = readExportRequest(facts.serviceExport);
-    const place = { service: parseServiceKey(key), namespace: membership.namespace };
+    const place = { service: parseServiceKey(key), namespace: this.#context.membership.namespace };
     const slices = plan.slices.map((slice) => plainSlice(publishedRecord(slice, place)));
-    const records = [...slices, plainShard(shardFor(key, facts, { ...plan, traceparent: undefined }))];
-    const sealedFor = await sealing?.publish({ key, self: facts.self, exportTo, records });
-    await withdrawOpen(key, facts.self);
+    const records = [...slices, plainShard(this.#shardFor(key, facts, { ...plan, traceparent: undefined }))];
+    const sealedFor = await this.#sealing?.publish({ key, self: facts.self, exportTo, records });
+    await this.#withdrawOpen(key, facts.self);
     return sealedFor;
   }
 
-  async function publishSlices(
-    key: string,
-    { open: { endpoints } }: Member,
-    slices: readonly PublishedSlice[],
-  ): Promise<void> {
+  async #publishSlices(key: string, { open: { endpoints } }: Member, slices: readonly PublishedSlice[]): Promise<void> {
     const there = endpoints.byIndex(byService, key).filter(({ metadata }) => !endpoints.isLost(metadata.name));
     const present = new Map(there.map((slice) => [slice.metadata.name, slice]));
     const names = new Set(slices.map(({ name }) => boundedName(name)));
-    await inParallel(slices, writes, (slice) => publishSlice(key, present.get(boundedName(slice.name)), slice));
+    await inParallel(slices, writes, (slice) => this.#publishSlice(key, present.get(boundedName(slice.name)), slice));
     const leftovers = present.values().filter(({ metadata }) => !names.has(metadata.name));
-    await inParallel(leftovers, writes, (slice) => deleteIfPresent(broker, endpointShardType, slice.metadata));
+    await inParallel(leftovers, writes, (slice) =>
+      deleteIfPresent(this.#context.broker, endpointShardType, slice.metadata),
+    );
   }
 
-  async function publishSlice(key: string, present: EndpointSlice | undefined, slice: PublishedSlice): Promise<void> {
-    if (present !== undefined && inSync.get(present) === slice) return;
-    const wanted = publishedRecord(slice, { service: parseServiceKey(key), namespace: membership.namespace });
-    const wasInSync = await bringSlice({ client: broker, type: endpointShardType, present, wanted });
-    if (present !== undefined && wasInSync) inSync.set(present, slice);
+  async #publishSlice(key: string, present: EndpointSlice | undefined, slice: PublishedSlice): Promise<void> {
+    if (present !== undefined && this.#inSync.get(present) === slice) return;
+    const wanted = publishedRecord(slice, {
+      service: parseServiceKey(key),
+      namespace: this.#context.membership.namespace,
+    });
+    const wasInSync = await bringSlice({ client: this.#context.broker, type: endpointShardType, present, wanted });
+    if (present !== undefined && wasInSync) this.#inSync.set(present, slice);
   }
 
   /** Returns how long it is to wait; 0 if it is written. */
-  async function publishShard(key: string, facts: ExportFacts, plan: TracedPlan): Promise<number> {
-    turns.keep(key);
-    const present = ownShard(key, facts.self);
-    const waitMs = present === undefined ? await turns.waitMs(key) : 0;
+  async #publishShard(key: string, facts: ExportFacts, plan: TracedPlan): Promise<number> {
+    this.#turns.keep(key);
+    const present = this.#ownShard(key, facts.self);
+    const waitMs = present === undefined ? await this.#turns.waitMs(key) : 0;
     if (waitMs > 0) return waitMs;
     // Until it is known whether cluster IPs are routed here, none is published.
-    if (context.routesServices() === undefined) return unknownRoutesMs;
-    const wanted = shardFor(key, facts, plan);
-    await apply<ServiceShard>({ client: broker, type: serviceShardType, present, change: replaceWith(wanted) });
+    if (this.#context.routesServices() === undefined) return unknownRoutesMs;
+    const wanted = this.#shardFor(key, facts, plan);
+    await apply<ServiceShard>({
+      client: this.#context.broker,
+      type: serviceShardType,
+      present,
+      change: replaceWith(wanted),
+    });
     return 0;
   }
 
-  function shardFor(key: string, facts: ExportFacts, plan: TracedPlan): ServiceShard {
+  #shardFor(key: string, facts: ExportFacts, plan: TracedPlan): ServiceShard {
     return planShard({
       service: facts.service,
       serviceExport: facts.serviceExport,
       readyCount: plan.readyCount,
       endpointShards: plan.slices.length,
-      clusterSetIps: importOf(copies, key)?.spec.ips ?? [],
-      namespace: membership.namespace,
-      rules: context.ownAddresses().rules,
-      localIps: localIpsOf(key, facts.service, plan),
+      clusterSetIps: importOf(this.#context.copies, key)?.spec.ips ?? [],
+      namespace: this.#context.membership.namespace,
+      rules: this.#context.ownAddresses().rules,
+      localIps: this.#localIpsOf(key, facts.service, plan),
       traceparent: plan.traceparent,
     });
   }
 
   /** Undefined where cluster IPs are routed: by a Kubernetes, or by whoever has the set publish them. */
-  function localIpsOf(key: string, service: Service, plan: SlicePlan): string[] | undefined {
-    const { endpoints } = context.policy();
-    if (endpoints === 'ClusterIP' || context.routesServices() !== false) return undefined;
-    const imported = importOf(copies, key);
+  #localIpsOf(key: string, service: Service, plan: SlicePlan): string[] | undefined {
+    const { endpoints } = this.#context.policy();
+    if (endpoints === 'ClusterIP' || this.#context.routesServices() !== false) return undefined;
+    const imported = importOf(this.#context.copies, key);
     const isCarried = conditionOf(imported?.status?.conditions, 'Ready')?.status === 'True';
     return localAddresses({
       service,
       carriedIps: isCarried ? (imported?.spec.ips ?? []) : [],
-      addresses: shardAddresses(service, context.ownAddresses().rules),
+      addresses: shardAddresses(service, this.#context.ownAddresses().rules),
       slices: plan.slices,
     });
   }
 
-  async function withdraw(key: string, self: Member): Promise<void> {
-    await withdrawOpen(key, self);
-    await sealing?.withdraw(key, self);
+  async #withdraw(key: string, self: Member): Promise<void> {
+    await this.#withdrawOpen(key, self);
+    await this.#sealing?.withdraw(key, self);
   }
 
   // The shard first: without it the slices are not read.
-  async function withdrawOpen(key: string, self: Member): Promise<void> {
-    await turns.forget(key);
-    const shard = ownShard(key, self);
+  async #withdrawOpen(key: string, self: Member): Promise<void> {
+    const { broker } = this.#context;
+    await this.#turns.forget(key);
+    const shard = this.#ownShard(key, self);
     if (shard !== undefined) await deleteIfPresent(broker, serviceShardType, shard.metadata);
     for (const slice of self.open.endpoints.byIndex(byService, key))
       await deleteIfPresent(broker, endpointShardType, slice.metadata);
   }
 
-  function hasRecords(key: string, self: Member): boolean {
+  #hasRecords(key: string, self: Member): boolean {
     return self.endpoints.byIndex(byService, key).length > 0 || self.shards.get(shardName(key)) !== undefined;
   }
 
-  function ownShard(key: string, self: Member): ServiceShard | undefined {
+  #ownShard(key: string, self: Member): ServiceShard | undefined {
     const name = shardName(key);
     return self.open.shards.isLost(name) ? undefined : self.open.shards.get(name);
   }
-
-  return { reconcile };
 }
 
 function shardName(key: string): string {

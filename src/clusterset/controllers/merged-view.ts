@@ -8,7 +8,7 @@ import type { WorkResult } from '../../base/queue.ts';
 import { deleteIfPresent } from '../../kube/client/absent.ts';
 import { apply, isAsWanted, replaceWith } from '../../kube/client/apply.ts';
 import type { Informer } from '../../kube/controller/informer.ts';
-import { createPutBacks } from '../../kube/controller/put-backs.ts';
+import { createPutBacks, type PutBacks } from '../../kube/controller/put-backs.ts';
 import { isConflict } from '../../kube/objects/api-error.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { type CountedRecord, countedRecords } from '../copies/counted-records.ts';
@@ -24,70 +24,78 @@ import { planImport } from '../rules/plan-import.ts';
 const deputies = 3;
 const deputyMs = 15_000;
 
-export function createViewController(context: AgentContext, views: Informer<ServiceImport>) {
-  const { broker, membership, world } = context;
+export class MergedViewController {
+  readonly #context: AgentContext;
+  readonly #views: Informer<ServiceImport>;
   // Two may take themselves for the writer: one whose lease has run out for others, or whose copies are behind.
-  const putBacks = createPutBacks(world.clock);
+  readonly #putBacks: PutBacks;
   /** Since when a view that is another's to write has been wrong. */
-  const wrongSince = new Map<string, number>();
+  readonly #wrongSince = new Map<string, number>();
 
-  async function reconcile(key: string): Promise<WorkResult | undefined> {
+  constructor(context: AgentContext, views: Informer<ServiceImport>) {
+    this.#context = context;
+    this.#views = views;
+    this.#putBacks = createPutBacks(this.#context.world.clock);
+  }
+
+  async reconcile(key: string): Promise<WorkResult | undefined> {
+    const { membership } = this.#context;
     const { service, name } = subjectOf(key);
-    const present = views.get(`${membership.clusterset}/${name}`);
-    const records = service === undefined ? [] : openRecords(service);
-    const rank = writers(records).indexOf(membership.clusterId);
+    const present = this.#views.get(`${membership.clusterset}/${name}`);
+    const records = service === undefined ? [] : this.#openRecords(service);
+    const rank = this.#writers(records).indexOf(membership.clusterId);
     if (rank < 0 || rank > deputies) {
-      wrongSince.delete(key);
+      this.#wrongSince.delete(key);
       return undefined;
     }
-    const merge = mergeOutcome({ shards: records.map(({ shard }) => shard), ports: context.policy().ports });
-    const wanted = merge && viewOf(name, merge);
-    if (isInOrder(present, wanted)) {
-      wrongSince.delete(key);
+    const merge = mergeOutcome({ shards: records.map(({ shard }) => shard), ports: this.#context.policy().ports });
+    const wanted = merge && this.#viewOf(name, merge);
+    if (this.#isInOrder(present, wanted)) {
+      this.#wrongSince.delete(key);
       return undefined;
     }
-    const waitMs = Math.max(putBacks.waitMs(key, wanted), turnMs(key, rank));
+    const waitMs = Math.max(this.#putBacks.waitMs(key, wanted), this.#turnMs(key, rank));
     if (waitMs > 0) return { requeueAfterMs: waitMs };
-    if (wanted !== undefined) await write(present, wanted);
-    else if (present !== undefined) await remove(present);
-    putBacks.wrote(key, wanted);
-    wrongSince.delete(key);
+    if (wanted !== undefined) await this.#write(present, wanted);
+    else if (present !== undefined) await this.#remove(present);
+    this.#putBacks.wrote(key, wanted);
+    this.#wrongSince.delete(key);
     return undefined;
   }
 
   /** Everybody reads the view: what was sealed for this cluster is not in it. */
-  function openRecords(service: ServiceKey): CountedRecord[] {
-    const { sealed } = context.members;
-    const records = countedRecords(context, service, { withLegacy: false });
+  #openRecords(service: ServiceKey): CountedRecord[] {
+    const { sealed } = this.#context.members;
+    const records = countedRecords(this.#context, service, { withLegacy: false });
     return records.filter(({ record }) => sealed?.originOf(record) === undefined);
   }
 
   /** How long it is left to those before us: they may be gone, or be the ones who spoil it. */
-  function turnMs(key: string, rank: number): number {
+  #turnMs(key: string, rank: number): number {
     if (rank === 0) return 0;
-    const nowMs = world.clock.monotonicMs();
-    const sinceMs = wrongSince.get(key) ?? nowMs;
-    wrongSince.set(key, sinceMs);
+    const nowMs = this.#context.world.clock.monotonicMs();
+    const sinceMs = this.#wrongSince.get(key) ?? nowMs;
+    this.#wrongSince.set(key, sinceMs);
     return Math.max(0, sinceMs + rank * deputyMs - nowMs);
   }
 
-  function viewOf(name: string, merge: Merge): ServiceImport {
-    const view = planImport({ service: { namespace: membership.clusterset, name }, merge, ips: [] });
+  #viewOf(name: string, merge: Merge): ServiceImport {
+    const view = planImport({ service: { namespace: this.#context.membership.clusterset, name }, merge, ips: [] });
     return { ...view, status: { clusters: merge.clusters.map((cluster) => ({ cluster })) } };
   }
 
-  function isInOrder(present: ServiceImport | undefined, wanted: ServiceImport | undefined): boolean {
-    if (wanted === undefined) return present === undefined || isOlderRecord(present);
+  #isInOrder(present: ServiceImport | undefined, wanted: ServiceImport | undefined): boolean {
+    if (wanted === undefined) return present === undefined || this.#isOlderRecord(present);
     return present !== undefined && isAsWanted(present, wanted) && hasClusters(present, wanted);
   }
 
   /** Living exporters, oldest first. Entries that no cluster exports are removed by the first living members by id. */
-  function writers(records: readonly CountedRecord[]): string[] {
-    const isAlive = (cluster: string) => context.verdict(cluster) === 'alive';
+  #writers(records: readonly CountedRecord[]): string[] {
+    const isAlive = (cluster: string) => this.#context.verdict(cluster) === 'alive';
     const exporters = records.filter(({ cluster }) => isAlive(cluster)).map(({ shard }) => shard);
     if (records.length > 0) return sortedByPrecedence(exporters).map(({ cluster }) => cluster);
     const first: string[] = [];
-    for (const { id } of context.members.all()) {
+    for (const { id } of this.#context.members.all()) {
       if (isAlive(id)) first.push(id);
       if (first.length > deputies) break;
     }
@@ -95,11 +103,14 @@ export function createViewController(context: AgentContext, views: Informer<Serv
   }
 
   /** Older agents may keep theirs in the same namespace. */
-  function isOlderRecord(view: ServiceImport): boolean {
-    return context.policy().legacyNamespace === membership.clusterset && legacyOrigin(view) !== undefined;
+  #isOlderRecord(view: ServiceImport): boolean {
+    return (
+      this.#context.policy().legacyNamespace === this.#context.membership.clusterset && legacyOrigin(view) !== undefined
+    );
   }
 
-  async function write(present: ServiceImport | undefined, wanted: ServiceImport): Promise<void> {
+  async #write(present: ServiceImport | undefined, wanted: ServiceImport): Promise<void> {
+    const { broker } = this.#context;
     const { object: written } = await apply({
       client: broker,
       type: serviceImportType,
@@ -110,16 +121,14 @@ export function createViewController(context: AgentContext, views: Informer<Serv
     await broker.updateStatus(serviceImportType, { ...written, status: { ...written.status, ...wanted.status } });
   }
 
-  async function remove(present: ServiceImport): Promise<void> {
+  async #remove(present: ServiceImport): Promise<void> {
     const { name, namespace, resourceVersion } = present.metadata;
     try {
-      await deleteIfPresent(broker, serviceImportType, { name, namespace }, { resourceVersion });
+      await deleteIfPresent(this.#context.broker, serviceImportType, { name, namespace }, { resourceVersion });
     } catch (error) {
       if (!isConflict(error)) throw error;
     }
   }
-
-  return { reconcile };
 }
 
 /** Key of a view whose name is that of no service. */

@@ -31,24 +31,33 @@ export interface PlacementOptions {
   readonly problems: PlacementProblems;
 }
 
-export function createPlacementController({ context, federated, problems }: PlacementOptions) {
-  const { copies, home, membership } = context;
+export class PlacementController {
+  readonly #context: PlacementOptions['context'];
+  readonly #federated: PlacementOptions['federated'];
+  readonly #problems: PlacementOptions['problems'];
   /** Since when a service that is to go from here has ready endpoints where it is to be. */
-  const takenOver = new Map<string, number>();
+  readonly #takenOver = new Map<string, number>();
 
-  async function reconcile(key: string): Promise<WorkResult | undefined> {
+  constructor({ context, federated, problems }: PlacementOptions) {
+    this.#context = context;
+    this.#federated = federated;
+    this.#problems = problems;
+  }
+
+  async reconcile(key: string): Promise<WorkResult | undefined> {
+    const { membership } = this.#context;
     const service = parseServiceKey(key);
-    const template = federated.get(`${membership.clusterset}/${recordName(service)}`);
+    const template = this.#federated.get(`${membership.clusterset}/${recordName(service)}`);
     const isWanted = template?.metadata.deletionTimestamp === undefined && template !== undefined;
     if (!isWanted || !isPlacedIn(template, membership.clusterId)) {
-      problems.clear(recordName(service));
-      const waitMs = isWanted ? untilTakenOverMs(key, template) : 0;
-      return waitMs > 0 ? { requeueAfterMs: waitMs } : remove(key);
+      this.#problems.clear(recordName(service));
+      const waitMs = isWanted ? this.#untilTakenOverMs(key, template) : 0;
+      return waitMs > 0 ? { requeueAfterMs: waitMs } : this.#remove(key);
     }
-    takenOver.delete(key);
-    const problem = await tryToPlace(key, template);
-    if (problem === undefined) problems.clear(template.metadata.name);
-    else await problems.set(template.metadata.name, problem, copies.services.get(key));
+    this.#takenOver.delete(key);
+    const problem = await this.#tryToPlace(key, template);
+    if (problem === undefined) this.#problems.clear(template.metadata.name);
+    else await this.#problems.set(template.metadata.name, problem, this.#context.copies.services.get(key));
     return problem && { requeueAfterMs: retryMs };
   }
 
@@ -56,37 +65,39 @@ export function createPlacementController({ context, federated, problems }: Plac
    * A service that moves goes only when it can be reached where it moves to, and all members have had time to see
    * that.
    */
-  function untilTakenOverMs(key: string, template: FederatedService): number {
+  #untilTakenOverMs(key: string, template: FederatedService): number {
     const service = parseServiceKey(key);
     const isReadyAt = (id: string) => {
-      const member = context.members.get(id);
+      const member = this.#context.members.get(id);
       return member !== undefined && (shardOf(member, service)?.spec.readyEndpoints ?? 0) > 0;
     };
-    const placed = copies.services.get(key);
-    const hasNothingToLose = placed === undefined || !isPlaced(placed) || !isReadyAt(membership.clusterId);
+    const placed = this.#context.copies.services.get(key);
+    const hasNothingToLose =
+      placed === undefined || !this.#isPlaced(placed) || !isReadyAt(this.#context.membership.clusterId);
     if (hasNothingToLose || (template.spec.clusters ?? []).length === 0) return 0;
-    const nowMs = context.world.clock.monotonicMs();
+    const nowMs = this.#context.world.clock.monotonicMs();
     if (!(template.spec.clusters ?? []).some(isReadyAt)) {
-      takenOver.delete(key);
+      this.#takenOver.delete(key);
       return lookAgainMs;
     }
-    const sinceMs = takenOver.get(key) ?? nowMs;
-    takenOver.set(key, sinceMs);
+    const sinceMs = this.#takenOver.get(key) ?? nowMs;
+    this.#takenOver.set(key, sinceMs);
     return Math.max(0, sinceMs + overlapMs - nowMs);
   }
 
-  async function remove(key: string): Promise<undefined> {
-    takenOver.delete(key);
+  async #remove(key: string): Promise<undefined> {
+    const { copies, home } = this.#context;
+    this.#takenOver.delete(key);
     const service = copies.services.get(key);
     const serviceExport = copies.exports.get(key);
-    if (serviceExport !== undefined && isPlaced(serviceExport))
+    if (serviceExport !== undefined && this.#isPlaced(serviceExport))
       await deleteIfPresent(home, serviceExportType, serviceExport.metadata);
-    if (service !== undefined && isPlaced(service)) await deleteIfPresent(home, serviceType, service.metadata);
+    if (service !== undefined && this.#isPlaced(service)) await deleteIfPresent(home, serviceType, service.metadata);
   }
 
-  async function tryToPlace(key: string, template: FederatedService): Promise<PlacementProblem | undefined> {
+  async #tryToPlace(key: string, template: FederatedService): Promise<PlacementProblem | undefined> {
     try {
-      return await place(key, template);
+      return await this.#place(key, template);
     } catch (error) {
       if (isForbidden(error))
         return {
@@ -98,14 +109,15 @@ export function createPlacementController({ context, federated, problems }: Plac
     }
   }
 
-  async function place(key: string, template: FederatedService): Promise<PlacementProblem | undefined> {
+  async #place(key: string, template: FederatedService): Promise<PlacementProblem | undefined> {
+    const { copies } = this.#context;
     const { namespace: name } = parseServiceKey(key);
     const namespace = copies.namespaces.get(name);
     // A namespace is its owner's to make: the service follows when it is there.
     if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined)
       return { state: 'Pending', message: `there is no namespace ${name}` };
     const present = copies.services.get(key);
-    if (present !== undefined && !isPlaced(present))
+    if (present !== undefined && !this.#isPlaced(present))
       return {
         state: 'Refused',
         message: `Service ${key} has another owner; delete it, or remove this cluster from spec.clusters`,
@@ -113,24 +125,35 @@ export function createPlacementController({ context, federated, problems }: Plac
     // One that something else keeps until it has cleaned up: its going brings the key back.
     if (present?.metadata.deletionTimestamp !== undefined)
       return { state: 'Pending', message: `Service ${key} is being deleted` };
-    await placeService(template, present);
+    await this.#placeService(template, present);
     const presentExport = copies.exports.get(key);
-    if (presentExport !== undefined && !isPlaced(presentExport)) return undefined;
-    const wanted = exportFor(template, key, presentExport);
-    await apply({ client: home, type: serviceExportType, present: presentExport, change: replaceWith(wanted) });
+    if (presentExport !== undefined && !this.#isPlaced(presentExport)) return undefined;
+    const wanted = this.#exportFor(template, key, presentExport);
+    await apply({
+      client: this.#context.home,
+      type: serviceExportType,
+      present: presentExport,
+      change: replaceWith(wanted),
+    });
     return undefined;
   }
 
-  async function placeService(template: FederatedService, present: Service | undefined): Promise<void> {
-    const wanted = serviceFor(template, membership.clusterId);
+  async #placeService(template: FederatedService, present: Service | undefined): Promise<void> {
+    const wanted = serviceFor(template, this.#context.membership.clusterId);
     if (wanted === undefined) return;
     const why = present && whyMadeAnew(present, wanted);
-    if (present === undefined || why !== undefined) return make(wanted, { present, why });
-    await apply({ client: home, type: serviceType, present, change: () => withTemplate(present, wanted) });
+    if (present === undefined || why !== undefined) return this.#make(wanted, { present, why });
+    await apply({
+      client: this.#context.home,
+      type: serviceType,
+      present,
+      change: () => withTemplate(present, wanted),
+    });
   }
 
   /** In place of one of ours that cannot be changed into it. */
-  async function make(wanted: Service, { present, why }: { present?: Service; why?: string }): Promise<void> {
+  async #make(wanted: Service, { present, why }: { present?: Service; why?: string }): Promise<void> {
+    const { home } = this.#context;
     if (present === undefined) {
       await apply({ client: home, type: serviceType, present, change: replaceWith(wanted) });
       return;
@@ -138,22 +161,19 @@ export function createPlacementController({ context, federated, problems }: Plac
     await deleteIfPresent(home, serviceType, present.metadata);
     const made = await home.create(serviceType, wanted);
     const message = `recreated, because its FederatedService has changed: ${why}`;
-    await context.events.record({ about: made, type: 'Normal', reason: 'ServiceReplaced', message });
+    await this.#context.events.record({ about: made, type: 'Normal', reason: 'ServiceReplaced', message });
   }
 
   /** On any other object the label may be a copy. */
-  function isPlaced(object: KubernetesObject): boolean {
+  #isPlaced(object: KubernetesObject): boolean {
     const { name, namespace = '', labels } = object.metadata;
-    return labels?.[placementLabel] === recordName({ name, namespace }) && isMadeHere(object, membership.clusterId);
+    const { clusterId } = this.#context.membership;
+    return labels?.[placementLabel] === recordName({ name, namespace }) && isMadeHere(object, clusterId);
   }
 
-  function exportFor(
-    { metadata, spec }: FederatedService,
-    key: string,
-    present: ServiceExport | undefined,
-  ): ServiceExport {
+  #exportFor({ metadata, spec }: FederatedService, key: string, present: ServiceExport | undefined): ServiceExport {
     const service = parseServiceKey(key);
-    const mark = { [madeAnnotation]: madeMark(service, membership.clusterId) };
+    const mark = { [madeAnnotation]: madeMark(service, this.#context.membership.clusterId) };
     return {
       apiVersion: apiVersionOf(serviceExportType),
       kind: serviceExportType.kind,
@@ -168,6 +188,4 @@ export function createPlacementController({ context, federated, problems }: Plac
       },
     };
   }
-
-  return { reconcile };
 }

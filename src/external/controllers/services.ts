@@ -3,7 +3,7 @@
 // (place, ranges, zones, generators) concerns all.
 
 import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
-import { claimsByOwner, createAllocator } from '../../addresses/allocator.ts';
+import { Allocator, claimsByOwner } from '../../addresses/allocator.ts';
 import type { AddressOwner } from '../../addresses/candidates.ts';
 import { ownerKey } from '../../addresses/claim.ts';
 import { isSameJson } from '../../base/json.ts';
@@ -100,7 +100,7 @@ export class ExternalServicesController {
       ...{ client: this.#options.home, world: this.#options.world, log: this.#log, type: addressClaimType },
       indexes: { [claimsByOwner]: (claim) => [ownerKey(claim.spec.owner)] },
     });
-    this.#allocator = createAllocator({
+    this.#allocator = new Allocator({
       home: this.#options.home,
       world: this.#options.world,
       log: this.#log,

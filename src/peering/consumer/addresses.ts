@@ -2,7 +2,7 @@
 // status, and given back when it goes. Names and proxies read it from there.
 
 import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
-import { type Allocator, claimsByOwner, createAllocator } from '../../addresses/allocator.ts';
+import { Allocator, claimsByOwner } from '../../addresses/allocator.ts';
 import { ownerKey } from '../../addresses/claim.ts';
 import { isSameJson } from '../../base/json.ts';
 import { errorText, type Log } from '../../base/log.ts';
@@ -55,7 +55,7 @@ export async function startPeerAddresses(options: PeerAddressesOptions): Promise
       resourceVersion: metadata.resourceVersion ?? '',
     }),
   });
-  const allocator = createAllocator({ home: client, world, log, claims });
+  const allocator = new Allocator({ home: client, world, log, claims });
   const queue = new Queue({
     name: 'peer-addresses',
     world,

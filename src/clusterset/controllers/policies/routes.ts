@@ -62,68 +62,72 @@ export interface RoutesOptions {
   readonly statusAgain: (policy: string) => void;
 }
 
-export interface Routes {
+export class Routes {
+  readonly #context: AgentContext;
+  readonly #policies: Informer<ServiceImportPolicy>;
+  readonly #shifts: Pick<Shifts, 'of'>;
+  readonly #again: RoutesOptions['again'];
+  readonly #statusAgain: RoutesOptions['statusAgain'];
+  readonly #writtenMs = new Map<string, number>();
+  /** Whether policies or the imports that go by them have changed since overlaps were looked for. */
+  #areOverlapsOld = true;
+  #overlaps: { readonly atMs: number; readonly byPolicy: ReadonlyMap<string, string> } | undefined;
   readonly names: ImportNames;
   readonly transparent: TransparentNames;
   readonly steadyCounts: SteadyCounts;
   readonly udpPorts: UdpPorts;
-  annotationsOf(routed: RoutedService): Record<string, string>;
-  /** Reconciles a policy's status. */
-  reconcileStatus(name: string): Promise<WorkResult | undefined>;
-}
 
-export function createRoutes(
-  context: AgentContext,
-  policies: Informer<ServiceImportPolicy>,
-  shifts: Pick<Shifts, 'of'>,
-  { again, statusAgain }: RoutesOptions,
-): Routes {
-  const { copies, home } = context;
-  const writtenMs = new Map<string, number>();
-  /** Whether policies or the imports that go by them have changed since overlaps were looked for. */
-  let areOverlapsOld = true;
-  policies.on((_key, next, previous) => {
-    if (next?.metadata.generation !== previous?.metadata.generation) areOverlapsOld = true;
-  });
-  copies.imports.on((_key, next, previous) => {
-    if (routedBy(next) !== routedBy(previous)) areOverlapsOld = true;
-  });
-  let overlaps: { readonly atMs: number; readonly byPolicy: ReadonlyMap<string, string> } | undefined;
-
-  const names = new ImportNames(context, {
-    policyOf: ({ service, merge }) => (policies.hasSynced ? policyOf(service, merge.labels) : 'unknown'),
-    again,
-    onRefusal: statusAgain,
-  });
-
-  const transparent = new TransparentNames(context, statusAgain);
-  const steadyCounts = new SteadyCounts(context);
-  const udpPorts = new UdpPorts(context);
-
-  function policyOf(service: ServiceKey, labels: Readonly<Record<string, string>>): ServiceImportPolicy | undefined {
-    return policyOfImport(policies.values(), subjectOf(service, labels));
+  constructor(
+    context: AgentContext,
+    policies: Informer<ServiceImportPolicy>,
+    shifts: Pick<Shifts, 'of'>,
+    { again, statusAgain }: RoutesOptions,
+  ) {
+    this.#context = context;
+    this.#policies = policies;
+    this.#shifts = shifts;
+    this.#again = again;
+    this.#statusAgain = statusAgain;
+    this.#policies.on((_key, next, previous) => {
+      if (next?.metadata.generation !== previous?.metadata.generation) this.#areOverlapsOld = true;
+    });
+    this.#context.copies.imports.on((_key, next, previous) => {
+      if (routedBy(next) !== routedBy(previous)) this.#areOverlapsOld = true;
+    });
+    this.names = new ImportNames(this.#context, {
+      policyOf: ({ service, merge }) => (this.#policies.hasSynced ? this.#policyOf(service, merge.labels) : 'unknown'),
+      again: this.#again,
+      onRefusal: this.#statusAgain,
+    });
+    this.transparent = new TransparentNames(this.#context, this.#statusAgain);
+    this.steadyCounts = new SteadyCounts(this.#context);
+    this.udpPorts = new UdpPorts(this.#context);
   }
 
-  function subjectOf({ namespace, name }: ServiceKey, labels: Readonly<Record<string, string>>): ImportSubject {
-    const found = copies.namespaces.get(namespace)?.metadata.labels;
+  #policyOf(service: ServiceKey, labels: Readonly<Record<string, string>>): ServiceImportPolicy | undefined {
+    return policyOfImport(this.#policies.values(), this.#subjectOf(service, labels));
+  }
+
+  #subjectOf({ namespace, name }: ServiceKey, labels: Readonly<Record<string, string>>): ImportSubject {
+    const found = this.#context.copies.namespaces.get(namespace)?.metadata.labels;
     return { namespace: { name: namespace, ...(found ? { labels: found } : {}) }, name, labels };
   }
 
-  function annotationsOf({ service, local, merge, records, present }: RoutedService): Record<string, string> {
-    const policy = policyOf(service, merge.labels);
-    const choice = policy?.spec ?? context.policy().choice;
+  annotationsOf({ service, local, merge, records, present }: RoutedService): Record<string, string> {
+    const policy = this.#policyOf(service, merge.labels);
+    const choice = policy?.spec ?? this.#context.policy().choice;
     const kept = keptAnnotations(present);
     const before = readRouting(kept[routingAnnotation] ?? '');
     // A wish that makes no sense, or cannot be read, changes nothing: what held before goes on.
-    const isKept = !policies.hasSynced || policyProblem(choice) !== undefined;
-    const { shift: _shift, ...plain } = isKept ? before : routed({ service, records, policy, before }, choice);
-    const shift = shifts.of(local);
+    const isKept = !this.#policies.hasSynced || policyProblem(choice) !== undefined;
+    const { shift: _shift, ...plain } = isKept ? before : this.#routed({ service, records, policy, before }, choice);
+    const shift = this.#shifts.of(local);
     const shifted =
       shift !== 'unknown'
         ? overlaidBy(plain, shift)
         : { ...plain, ...(before.shift === undefined ? {} : { shift: before.shift }) };
     const isUdpWanted = isKept ? before.udp !== undefined : choice.udp === 'Any';
-    const routing = withUdp(shifted, { key: formatServiceKey(local), merge, isUdpWanted });
+    const routing = this.#withUdp(shifted, { key: formatServiceKey(local), merge, isUdpWanted });
     const by = isKept ? kept[routedByAnnotation] : policy?.metadata.name;
     return {
       ...(isNoRouting(routing) && !routing.isTransparent && routing.udp === undefined
@@ -134,75 +138,92 @@ export function createRoutes(
     };
   }
 
-  function routed(wish: Omit<TransparencyWish, 'was'> & { readonly before: Routing }, choice: ChoiceSpec): Routing {
+  #routed(wish: Omit<TransparencyWish, 'was'> & { readonly before: Routing }, choice: ChoiceSpec): Routing {
     const steady = formatServiceKey(wish.service);
-    const plain = steadyCounts.counted(steady, routingOf(choice, wish.records.map(exporterOf)), wish);
-    if (!transparent.isOn({ ...wish, was: wish.before.isTransparent === true })) return plain;
+    const plain = this.steadyCounts.counted(
+      steady,
+      routingOf(
+        choice,
+        wish.records.map((record) => this.#exporterOf(record)),
+      ),
+      wish,
+    );
+    if (!this.transparent.isOn({ ...wish, was: wish.before.isTransparent === true })) return plain;
     const exporters = wish.records.map(({ cluster }) => cluster);
-    return withOwnFirst(plain, { self: context.membership.clusterId, exporters });
+    return withOwnFirst(plain, { self: this.#context.membership.clusterId, exporters });
   }
 
-  function withUdp(routing: Routing, wish: { key: string; merge: Merge; isUdpWanted: boolean }): Routing {
+  #withUdp(routing: Routing, wish: { key: string; merge: Merge; isUdpWanted: boolean }): Routing {
     const { udp: _udp, ...plain } = routing;
     if (wish.isUdpWanted) {
-      const udp = udpPorts.waysOf({ ...wish, excluded: routing.excluded });
+      const udp = this.udpPorts.waysOf({ ...wish, excluded: routing.excluded });
       return udp.length === 0 ? plain : { ...plain, udp };
     }
-    udpPorts.forget(wish.key);
+    this.udpPorts.forget(wish.key);
     return plain;
   }
 
-  function exporterOf({ cluster: id, record }: CountedRecord): Exporter {
+  #exporterOf({ cluster: id, record }: CountedRecord): Exporter {
     const { share } = record.spec;
-    const place = { cluster: context.members.get(id)?.cluster, isOtherNetwork: context.networks().clusters.has(id) };
+    const place = {
+      cluster: this.#context.members.get(id)?.cluster,
+      isOtherNetwork: this.#context.networks().clusters.has(id),
+    };
     return { id, ...place, ...(share === undefined ? {} : { share }) };
   }
 
-  async function reconcileStatus(name: string): Promise<WorkResult | undefined> {
-    const policy = policies.get(name);
+  /** Reconciles a policy's status. */
+  async reconcileStatus(name: string): Promise<WorkResult | undefined> {
+    const policy = this.#policies.get(name);
     if (policy === undefined) {
-      writtenMs.delete(name);
+      this.#writtenMs.delete(name);
       return undefined;
     }
     const observedGeneration = policy.metadata.generation;
-    const stamp = { now: formatTime(context.world.clock.wallMs()), observedGeneration };
+    const stamp = { now: formatTime(this.#context.world.clock.wallMs()), observedGeneration };
     const status = {
       ...policy.status,
-      imports: copies.imports.countByIndex(importsByPolicy, name),
+      imports: this.#context.copies.imports.countByIndex(importsByPolicy, name),
       observedGeneration,
-      conditions: [...withConditions(policy.status?.conditions, conditionsOf(policy), stamp)],
+      conditions: [...withConditions(policy.status?.conditions, this.#conditionsOf(policy), stamp)],
     };
     // Overlaps are looked for once in a while: then again.
-    const result = areOverlapsOld ? { requeueAfterMs: overlapPauseMs } : undefined;
+    const result = this.#areOverlapsOld ? { requeueAfterMs: overlapPauseMs } : undefined;
     if (isSameJson(status, policy.status)) return result;
     // While many imports change, their number is written once a second.
-    const nowMs = context.world.clock.monotonicMs();
-    const waitMs = (writtenMs.get(name) ?? Number.NEGATIVE_INFINITY) + statusPauseMs - nowMs;
+    const nowMs = this.#context.world.clock.monotonicMs();
+    const waitMs = (this.#writtenMs.get(name) ?? Number.NEGATIVE_INFINITY) + statusPauseMs - nowMs;
     if (waitMs > 0) return { requeueAfterMs: waitMs };
-    writtenMs.set(name, nowMs);
-    await home.updateStatus(serviceImportPolicyType, { ...policy, status });
+    this.#writtenMs.set(name, nowMs);
+    await this.#context.home.updateStatus(serviceImportPolicyType, { ...policy, status });
     return result;
   }
 
-  function conditionsOf(policy: ServiceImportPolicy): WantedCondition[] {
+  #conditionsOf(policy: ServiceImportPolicy): WantedCondition[] {
     const problem = policyProblem(policy.spec ?? {});
     const accepted: WantedCondition =
       problem === undefined
         ? { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'imports go by it' }
         : { type: 'Accepted', status: 'False', reason: 'Invalid', message: `${problem}; imports keep what they had` };
-    const unknown = unknownClusters(policy);
+    const unknown = this.#unknownClusters(policy);
     const resolved: WantedCondition =
       unknown.length === 0
         ? { type: 'Resolved', status: 'True', reason: 'Resolved', message: 'every cluster it names is a member' }
         : { type: 'Resolved', status: 'False', reason: 'UnknownCluster', message: `no member: ${unknown.join(', ')}` };
-    return [accepted, resolved, overlapCondition(policy), ...namedConditions(policy), ...transparentConditions(policy)];
+    return [
+      accepted,
+      resolved,
+      this.#overlapCondition(policy),
+      ...this.#namedConditions(policy),
+      ...this.#transparentConditions(policy),
+    ];
   }
 
   /** Only of those that give names, or did. */
-  function namedConditions({ metadata, spec, status }: ServiceImportPolicy): WantedCondition[] {
+  #namedConditions({ metadata, spec, status }: ServiceImportPolicy): WantedCondition[] {
     const hadOne = conditionOf(status?.conditions, 'Named') !== undefined;
     if (spec?.importAs === undefined && !hadOne) return [];
-    const refusals = names.refusals(metadata.name);
+    const refusals = this.names.refusals(metadata.name);
     return [
       refusals.length === 0
         ? { type: 'Named', status: 'True', reason: 'Named', message: 'all imports have the names that it gives' }
@@ -216,10 +237,10 @@ export function createRoutes(
   }
 
   /** Only of those that want transparent names, or did. */
-  function transparentConditions({ metadata, spec, status }: ServiceImportPolicy): WantedCondition[] {
+  #transparentConditions({ metadata, spec, status }: ServiceImportPolicy): WantedCondition[] {
     const hadOne = conditionOf(status?.conditions, 'Transparent') !== undefined;
     if (spec?.importAs !== importedTransparently && !hadOne) return [];
-    const remarks = transparent.remarks(metadata.name);
+    const remarks = this.transparent.remarks(metadata.name);
     const refusals = remarks.filter(({ isRefusal }) => isRefusal);
     const all = 'the own names of what it selects lead to the clusterset';
     const shown = shownOf((refusals.length > 0 ? refusals : remarks).map(({ message }) => message));
@@ -228,33 +249,34 @@ export function createRoutes(
     return [{ type: 'Transparent', status: 'True', reason, message: remarks.length > 0 ? shown : all }];
   }
 
-  function unknownClusters(policy: ServiceImportPolicy): string[] {
+  #unknownClusters(policy: ServiceImportPolicy): string[] {
     const spec = policy.spec ?? {};
     const named = [...(spec.clusters ?? []), ...(spec.exclude ?? [])].flatMap((match) => match?.clusters ?? []);
-    const unknown = new Set(named.filter((id) => context.members.get(id) === undefined));
+    const unknown = new Set(named.filter((id) => this.#context.members.get(id) === undefined));
     return [...unknown].sort().slice(0, namesShownMax);
   }
 
   /** Another policy, earlier by name, has the say over imports that this one selects too. */
-  function overlapCondition({ metadata }: ServiceImportPolicy): WantedCondition {
-    const message = overlapMessages().get(metadata.name);
+  #overlapCondition({ metadata }: ServiceImportPolicy): WantedCondition {
+    const message = this.#overlapMessages().get(metadata.name);
     return message === undefined
       ? { type: 'Overlap', status: 'False', reason: 'None', message: 'no other policy decides for its imports' }
       : { type: 'Overlap', status: 'True', reason: 'OtherPolicy', message };
   }
 
   /** One look at all imports gives the messages of all policies; it is taken at most once in a while. */
-  function overlapMessages(): ReadonlyMap<string, string> {
-    const nowMs = context.world.clock.monotonicMs();
-    if (overlaps !== undefined && (!areOverlapsOld || nowMs - overlaps.atMs < overlapPauseMs)) return overlaps.byPolicy;
-    areOverlapsOld = false;
+  #overlapMessages(): ReadonlyMap<string, string> {
+    const nowMs = this.#context.world.clock.monotonicMs();
+    if (this.#overlaps !== undefined && (!this.#areOverlapsOld || nowMs - this.#overlaps.atMs < overlapPauseMs))
+      return this.#overlaps.byPolicy;
+    this.#areOverlapsOld = false;
     const byPolicy = new Map<string, string>();
-    const all = [...policies.values()];
-    for (const { metadata } of all.length > 1 ? copies.imports.values() : []) {
+    const all = [...this.#policies.values()];
+    for (const { metadata } of all.length > 1 ? this.#context.copies.imports.values() : []) {
       const by = routedBy({ metadata });
       if (by === undefined) continue;
       const service = parseServiceKey(sourceOfImport({ metadata }));
-      const subject = subjectOf(service, metadata.labels ?? {});
+      const subject = this.#subjectOf(service, metadata.labels ?? {});
       for (const policy of all) {
         const { name } = policy.metadata;
         if (name === by || byPolicy.has(name) || !selectsImport(policy, subject)) continue;
@@ -262,11 +284,9 @@ export function createRoutes(
         byPolicy.set(name, `${what}, which is first by name`);
       }
     }
-    overlaps = { atMs: nowMs, byPolicy };
+    this.#overlaps = { atMs: nowMs, byPolicy };
     return byPolicy;
   }
-
-  return { names, transparent, steadyCounts, udpPorts, annotationsOf, reconcileStatus };
 }
 
 function isSameService(one: ServiceKey, other: ServiceKey): boolean {

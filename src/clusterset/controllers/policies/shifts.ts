@@ -14,19 +14,13 @@ import {
 } from '../../../kube/objects/reports/connections.ts';
 import type { AgentContext } from '../../copies/context.ts';
 import { countedRecords } from '../../copies/counted-records.ts';
-import type { ProxyCounts } from '../../copies/data-planes.ts';
+import type { DataPlanes } from '../../copies/data-planes.ts';
 import { type TrafficShift, type TrafficShiftStatus, trafficShiftType } from '../../kinds/traffic-shift.ts';
 import { formatServiceKey, parseServiceKey, type ServiceKey } from '../../rules/names.ts';
 import { sourceOfImport } from '../../rules/routing/import-as.ts';
 import { readRouting, routedByAnnotation, routingAnnotation } from '../../rules/routing/routing.ts';
 import { hasEnded, type ShiftOutcome, type ShiftState, type Sight, stepShift } from '../../rules/routing/shift-step.ts';
 import { decidingShift, hasBegun, planOf, shiftProblem, stateOf } from '../../rules/routing/shifts.ts';
-
-export interface Shifts {
-  /** Undefined if no shift has a say; `unknown` while shifts were not read. */
-  of(service: ServiceKey): TrafficShift | 'unknown' | undefined;
-  reconcile(key: string): Promise<WorkResult | undefined>;
-}
 
 /** Index of the informer: by the service that they shift. */
 export const shiftsByService = 'service';
@@ -52,72 +46,80 @@ const lookMsMax = 3 * lookMs;
 /** Figures that change nothing are written this often. */
 const figuresMs = 10_000;
 
-export function createShifts(
-  context: AgentContext,
-  shifts: Informer<TrafficShift>,
-  reports: (service: string) => readonly ProxyCounts[],
-  leftBy: (service: string, cluster: string) => Sight['leftBy'],
-): Shifts {
-  const { clock } = context.world;
-  const memories = new Map<string, Memory>();
+export class Shifts {
+  readonly #context: AgentContext;
+  readonly #shifts: Informer<TrafficShift>;
+  readonly #dataPlanes: Pick<DataPlanes, 'countsOf' | 'leftBy'>;
+  readonly #memories = new Map<string, Memory>();
 
-  function of(service: ServiceKey): TrafficShift | 'unknown' | undefined {
-    if (!shifts.hasSynced) return 'unknown';
-    return decidingShift(shifts.byIndex(shiftsByService, formatServiceKey(service)));
+  constructor(
+    context: AgentContext,
+    shifts: Informer<TrafficShift>,
+    dataPlanes: Pick<DataPlanes, 'countsOf' | 'leftBy'>,
+  ) {
+    this.#context = context;
+    this.#shifts = shifts;
+    this.#dataPlanes = dataPlanes;
   }
 
-  async function reconcile(key: string): Promise<WorkResult | undefined> {
-    const shift = shifts.get(key);
+  /** Undefined if no shift has a say; `unknown` while shifts were not read. */
+  of(service: ServiceKey): TrafficShift | 'unknown' | undefined {
+    if (!this.#shifts.hasSynced) return 'unknown';
+    return decidingShift(this.#shifts.byIndex(shiftsByService, formatServiceKey(service)));
+  }
+
+  async reconcile(key: string): Promise<WorkResult | undefined> {
+    const shift = this.#shifts.get(key);
     if (shift === undefined) {
-      memories.delete(key);
+      this.#memories.delete(key);
       return undefined;
     }
-    const refusal = refusalOf(shift);
+    const refusal = this.#refusalOf(shift);
     if (refusal !== undefined) {
-      memories.delete(key);
-      await write(shift, { phase: 'Refused', message: refusal.message }, refusal);
+      this.#memories.delete(key);
+      await this.#write(shift, { phase: 'Refused', message: refusal.message }, refusal);
       return { requeueAfterMs: refusedMs };
     }
     // Why it went back stays as it was written.
     const isOver = shift.status?.phase === 'RolledBack' && shift.spec?.abort !== true;
     if (isOver && shift.status?.observedGeneration === shift.metadata.generation) return undefined;
-    const nowMs = clock.monotonicMs();
-    const known = memories.get(key);
+    const nowMs = this.#context.world.clock.monotonicMs();
+    const known = this.#memories.get(key);
     const memory = known?.uid === shift.metadata.uid ? known : undefined;
     const isNews = memory === undefined || shift.spec?.abort === true || hasEnded(memory.state);
     if (!isNews && nowMs - memory.atMs < lookMs) return { requeueAfterMs: lookMs - (nowMs - memory.atMs) };
-    const { outcome, counts } = look(shift, memory, nowMs);
+    const { outcome, counts } = this.#look(shift, memory, nowMs);
     const before = memory?.state ?? stateOf(shift);
     const isMove = outcome.state.phase !== shift.status?.phase || outcome.state.percent !== shift.status?.percent;
     const isDue = nowMs - (memory?.writtenMs ?? Number.NEGATIVE_INFINITY) >= figuresMs;
     const isChanged = isMove || isDue || outcome.state.step !== before.step || reasonOf(shift) !== outcome.reason;
     const { recentTo: _to, recentAll: _all, ...shown } = outcome.state;
-    if (isChanged) await write(shift, { ...shown, message: outcome.message }, accepted, progressOf(outcome));
+    if (isChanged) await this.#write(shift, { ...shown, message: outcome.message }, accepted, progressOf(outcome));
     const writtenMs = isChanged ? nowMs : (memory?.writtenMs ?? nowMs);
-    memories.set(key, { uid: shift.metadata.uid ?? '', atMs: nowMs, state: outcome.state, counts, writtenMs });
+    this.#memories.set(key, { uid: shift.metadata.uid ?? '', atMs: nowMs, state: outcome.state, counts, writtenMs });
     return hasEnded(outcome.state) ? undefined : { requeueAfterMs: lookMs };
   }
 
-  function look(shift: TrafficShift, memory: Memory | undefined, nowMs: number) {
+  #look(shift: TrafficShift, memory: Memory | undefined, nowMs: number) {
     const service = shiftedService(shift)!;
-    const now = reports(service);
+    const now = this.#dataPlanes.countsOf(service);
     const counts = new Map(now.map(({ holder, clusters }) => [holder, clusters]));
     const seconds = memory === undefined ? 0 : Math.min(nowMs - memory.atMs, lookMsMax) / 1000;
     const seen = memory === undefined ? new Map<string, ConnectionCounts>() : countsBetween(memory.counts, counts);
-    const obstacle = obstacleOf(shift);
+    const obstacle = this.#obstacleOf(shift);
     const sight: Sight = {
       seconds,
       isReported: now.length > 0,
       to: seen.get(shift.spec!.to) ?? noConnections,
       all: [...seen.values()].reduce(addCounts, noConnections),
       ...(obstacle === undefined ? {} : { obstacle: obstacle.message }),
-      leftBy: leftBy(service, shift.spec!.to),
+      leftBy: this.#dataPlanes.leftBy(service, shift.spec!.to),
     };
     return { outcome: stepShift(planOf(shift.spec)!, memory?.state ?? stateOf(shift), sight), counts };
   }
 
   /** Only of one that has not begun: later the step is kept. */
-  function refusalOf(shift: TrafficShift): WantedCondition | undefined {
+  #refusalOf(shift: TrafficShift): WantedCondition | undefined {
     const refuse = (reason: string, message: string): WantedCondition => ({
       type: 'Accepted',
       status: 'False',
@@ -127,23 +129,26 @@ export function createShifts(
     const problem = shiftProblem(shift.spec);
     if (problem !== undefined) return refuse('Invalid', problem);
     if (hasEnded(shift.status ?? {})) return undefined;
-    const first = decidingShift(shifts.byIndex(shiftsByService, shiftedService(shift)!));
+    const first = decidingShift(this.#shifts.byIndex(shiftsByService, shiftedService(shift)!));
     if (first !== undefined && first.metadata.name !== shift.metadata.name)
       return refuse(
         'OtherShift',
         `TrafficShift ${first.metadata.namespace}/${first.metadata.name} shifts this service (${first.status?.phase ?? 'not begun'}): delete one of the two`,
       );
-    const obstacle = hasBegun(shift) ? undefined : obstacleOf(shift);
+    const obstacle = hasBegun(shift) ? undefined : this.#obstacleOf(shift);
     return obstacle && refuse(obstacle.reason, obstacle.message);
   }
 
-  function obstacleOf({ metadata, spec }: TrafficShift) {
+  #obstacleOf({ metadata, spec }: TrafficShift) {
     const { from, to, service: name } = spec!;
     const service = { namespace: metadata.namespace!, name };
-    const present = context.copies.imports.get(formatServiceKey(service));
+    const present = this.#context.copies.imports.get(formatServiceKey(service));
     if (present === undefined) return { reason: 'NoImport', message: `this cluster does not import ${name}` };
     const source = parseServiceKey(sourceOfImport(present));
-    const records = countedRecords(context, source, { onlyFor: context.membership.clusterId, withLegacy: true });
+    const records = countedRecords(this.#context, source, {
+      onlyFor: this.#context.membership.clusterId,
+      withLegacy: true,
+    });
     const missing = [from, to].filter((id) => !records.some(({ cluster }) => cluster === id));
     if (missing.length > 0)
       return { reason: 'NotExported', message: `${missing.join(' and ')} does not export ${name} to this cluster` };
@@ -156,23 +161,22 @@ export function createShifts(
     return undefined;
   }
 
-  async function write(
+  async #write(
     shift: TrafficShift,
     next: Omit<TrafficShiftStatus, 'conditions'>,
     ...conditions: WantedCondition[]
   ): Promise<void> {
     const observedGeneration = shift.metadata.generation;
-    const stamp = { now: formatTime(clock.wallMs()), observedGeneration };
+    const stamp = { now: formatTime(this.#context.world.clock.wallMs()), observedGeneration };
     const status = {
       ...next,
       ...(next.heldSeconds === undefined ? {} : { heldSeconds: Math.round(next.heldSeconds) }),
       observedGeneration,
       conditions: [...withConditions(shift.status?.conditions, conditions, stamp)],
     };
-    if (!isSameJson(status, shift.status)) await context.home.updateStatus(trafficShiftType, { ...shift, status });
+    if (!isSameJson(status, shift.status))
+      await this.#context.home.updateStatus(trafficShiftType, { ...shift, status });
   }
-
-  return { of, reconcile };
 }
 
 /** Another shift, an export or a policy may have changed meanwhile. */
