@@ -2,7 +2,7 @@
 // that is idle, sends slowly or does not read its answers is closed, as over TCP.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createSecureServer, type Http2SecureServer } from 'node:http2';
+import { createSecureServer } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { rcode, recordType } from '../../base/dns/codes.ts';
@@ -18,7 +18,7 @@ import {
   defaultHandshakeMs,
   defaultIdleMs,
   identityOf,
-  listen,
+  listenOn,
   type StreamOptions,
   secureContext,
 } from './server-stream.ts';
@@ -68,24 +68,7 @@ export async function listenHttps(options: Options): Promise<Listening> {
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   server.on('clientError', (_error, socket) => socket.destroy());
   server.on('unknownProtocol', (socket) => socket.destroy());
-  server.on('error', options.onError);
-  await listen(server, options);
-  return {
-    port: (server.address() as { port: number }).port,
-    drain: () => {
-      server.close();
-      return drain.whenEmpty();
-    },
-    setTls: (material) => server.setSecureContext(secureContext(material)),
-    close: () => closeServer(server, open),
-  };
-}
-
-function closeServer(server: Http2SecureServer, open: OpenConnections): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    open.destroyAll();
-  });
+  return listenOn(server, options, { open, drain });
 }
 
 /** Ends connections on which nothing has been asked for a while. */

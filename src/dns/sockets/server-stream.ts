@@ -3,10 +3,11 @@
 // client may close its side before its answers have come. Connections count from the moment they are accepted, and a TLS
 // handshake has its own time limit.
 
+import type { Http2SecureServer } from 'node:http2';
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import { FrameReader, frameMessage } from '../../base/dns/frames.ts';
-import type { Timers } from '../../base/world.ts';
+import type { Timer, Timers } from '../../base/world.ts';
 import type { Responder } from '../chain/responder.ts';
 import type { TlsMaterial } from '../config/config.ts';
 import { Answer } from '../message/answer.ts';
@@ -50,13 +51,22 @@ export async function listenStream(options: StreamOptions): Promise<Listening> {
   const serveOn = (socket: Socket) => {
     const onActive = () => open.touch(socket);
     if (options.tls) onActive();
-    serve(socket, { answer, options, onActive, drain });
+    new Connection(socket, { answer, options, onActive, drain }).serve();
   };
   const server = options.tls ? tlsServer(options.tls, serveOn) : createTcpServer(streamDefaults, serveOn);
   // Before any handshake: who only connects counts too. Listed first, so that it is known before it is served.
   server.prependListener('connection', (socket: Socket) => {
     open.add(socket, options.tls && timers.after(handshakeMs, () => socket.destroy()));
   });
+  return listenOn(server, options, { open, drain });
+}
+
+/** Its connections are drained before it ends; a renewed certificate counts for new ones. */
+export async function listenOn(
+  server: Server | TlsServer | Http2SecureServer,
+  options: StreamOptions,
+  { open, drain }: { readonly open: OpenConnections; readonly drain: Drain },
+): Promise<Listening> {
   server.on('error', options.onError);
   await listen(server, options);
   return {
@@ -65,7 +75,7 @@ export async function listenStream(options: StreamOptions): Promise<Listening> {
       server.close();
       return drain.whenEmpty();
     },
-    ...(options.tls ? { setTls: (material) => (server as TlsServer).setSecureContext(secureContext(material)) } : {}),
+    ...('setSecureContext' in server ? { setTls: (tls) => server.setSecureContext(secureContext(tls)) } : {}),
     close: () =>
       new Promise((resolve) => {
         // With an error, which does not matter, if draining has closed it.
@@ -112,7 +122,7 @@ export function secureContext({ certificate, key, clientAuthority }: TlsMaterial
   return { cert: certificate, key, ca: clientAuthority, minVersion: 'TLSv1.2' } as const;
 }
 
-export function listen(server: Server, { host, port, reusePort }: Omit<StreamOptions, 'tls'>): Promise<void> {
+function listen(server: Server, { host, port, reusePort }: Omit<StreamOptions, 'tls'>): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port, reusePort, ipv6Only: host.includes(':') }, () => {
@@ -129,94 +139,114 @@ interface ServeParts {
   readonly drain: Drain;
 }
 
-function serve(socket: Socket, { answer, options, onActive, drain }: ServeParts): void {
-  const transport = options.tls ? 'tls' : 'tcp';
-  const address = socket.remoteAddress ?? '';
-  const port = socket.remotePort ?? 0;
-  const identity = options.tls ? identityOf(socket as TLSSocket) : '';
-  const idleMs = options.idleMs ?? defaultIdleMs;
-  const frames = new FrameReader();
-  let waiting = 0;
-  let hasEnded = false;
-  let idle = options.timers.after(idleMs, () => socket.destroy());
+class Connection {
+  readonly #socket: Socket;
+  readonly #parts: ServeParts;
+  readonly #transport: 'tls' | 'tcp';
+  readonly #address: string;
+  readonly #port: number;
+  readonly #identity: string;
+  readonly #frames = new FrameReader();
+  #waiting = 0;
+  #hasEnded = false;
+  #idle: Timer;
 
-  const restartIdle = () => {
-    idle.cancel();
-    idle = options.timers.after(idleMs, () => (waiting > 0 ? restartIdle() : socket.destroy()));
-  };
+  constructor(socket: Socket, parts: ServeParts) {
+    this.#socket = socket;
+    this.#parts = parts;
+    const { options } = parts;
+    this.#transport = options.tls ? 'tls' : 'tcp';
+    this.#address = socket.remoteAddress ?? '';
+    this.#port = socket.remotePort ?? 0;
+    this.#identity = options.tls ? identityOf(socket as TLSSocket) : '';
+    this.#idle = options.timers.after(options.idleMs ?? defaultIdleMs, () => socket.destroy());
+  }
 
-  function send(message: Uint8Array): void {
+  serve(): void {
+    const socket = this.#socket;
+    socket.on('data', (chunk: Buffer) => {
+      try {
+        this.#read(chunk);
+      } catch (error) {
+        this.#failed(error);
+      }
+    });
+    // Its last queries are answered before our side is closed too.
+    socket.on('end', () => {
+      this.#hasEnded = true;
+      this.#endIfDone();
+    });
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => this.#idle.cancel());
+  }
+
+  #read(chunk: Buffer): void {
+    this.#frames.add(chunk);
+    let isComplete = false;
+    for (let packet = this.#frames.next(); packet !== undefined; packet = this.#frames.next()) {
+      // A packet shorter than a header is no DNS message.
+      if (packet.length < headerBytes) {
+        this.#socket.destroy();
+        return;
+      }
+      this.#take(packet);
+      isComplete = true;
+    }
+    if (!isComplete) return;
+    // Only whole queries count as life: one byte a minute would otherwise hold a connection for ever.
+    this.#restartIdle();
+    this.#parts.onActive();
+  }
+
+  #take(packet: Buffer): void {
+    const { options, answer, drain } = this.#parts;
+    const { responder, timers } = options;
+    const result = responder.respond(packet, this.#transport, this.#address, this.#port, this.#identity, answer, 0);
+    if (typeof result === 'number') {
+      if (result > 0) this.#send(answer.bytes.subarray(0, result));
+      return;
+    }
+    this.#waiting += 1;
+    drain.count(1);
+    if (this.#waiting >= waitingMax) this.#socket.pause();
+    result.take((message, more) => {
+      if (message) this.#send(message);
+      const finish = () => {
+        this.#waiting -= 1;
+        drain.count(-1);
+        this.#socket.resume();
+        this.#endIfDone();
+      };
+      const onFault = (error: unknown) => this.#failed(error);
+      if (more) sendAll(this.#socket, more, { timers, finish, onFault });
+      else finish();
+    });
+  }
+
+  #send(message: Uint8Array): void {
+    const socket = this.#socket;
     if (socket.destroyed) return;
     socket.write(frameMessage(message));
     if (socket.writableLength > unreadBytesMax) socket.destroy();
   }
 
-  function endIfDone(): void {
-    if (hasEnded && waiting === 0) socket.end();
+  #restartIdle(): void {
+    const { timers, idleMs = defaultIdleMs } = this.#parts.options;
+    this.#idle.cancel();
+    this.#idle = timers.after(idleMs, () => (this.#waiting > 0 ? this.#restartIdle() : this.#socket.destroy()));
   }
 
-  function take(packet: Buffer): void {
-    const result = options.responder.respond(packet, transport, address, port, identity, answer, 0);
-    if (typeof result === 'number') {
-      if (result > 0) send(answer.bytes.subarray(0, result));
-      return;
-    }
-    waiting += 1;
-    drain.count(1);
-    if (waiting >= waitingMax) socket.pause();
-    result.take((message, more) => {
-      if (message) send(message);
-      const finish = () => {
-        waiting -= 1;
-        drain.count(-1);
-        socket.resume();
-        endIfDone();
-      };
-      if (more) sendAll(socket, more, { timers: options.timers, finish, onFault });
-      else finish();
-    });
+  #endIfDone(): void {
+    if (this.#hasEnded && this.#waiting === 0) this.#socket.end();
   }
 
   /** A fault in a query ends only its connection. */
-  function onFault(error: unknown): void {
-    options.tally.add('droppedFault');
-    options.onError(error);
-    socket.destroy();
+  #failed(error: unknown): void {
+    const { tally, onError } = this.#parts.options;
+    tally.add('droppedFault');
+    onError(error);
+    this.#socket.destroy();
   }
-
-  function onData(chunk: Buffer): void {
-    frames.add(chunk);
-    let isComplete = false;
-    for (let packet = frames.next(); packet !== undefined; packet = frames.next()) {
-      // A packet shorter than a header is no DNS message.
-      if (packet.length < headerBytes) {
-        socket.destroy();
-        return;
-      }
-      take(packet);
-      isComplete = true;
-    }
-    // Only whole queries count as life: one byte a minute would otherwise hold a connection for ever.
-    if (isComplete) {
-      restartIdle();
-      onActive();
-    }
-  }
-
-  socket.on('data', (chunk: Buffer) => {
-    try {
-      onData(chunk);
-    } catch (error) {
-      onFault(error);
-    }
-  });
-  // Its last queries are answered before our side is closed too.
-  socket.on('end', () => {
-    hasEnded = true;
-    endIfDone();
-  });
-  socket.on('error', () => socket.destroy());
-  socket.on('close', () => idle.cancel());
 }
 
 interface SendAllOptions {
