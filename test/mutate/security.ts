@@ -6,7 +6,8 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { runNamedTests } from '../support/named-tests.ts';
-import { type Mend, mends } from './security-mends.ts';
+import type { Mend } from './mend.ts';
+import { mends } from './security-mends.ts';
 
 type Verdict = 'red' | 'GREEN' | 'not run' | 'red before' | 'not applied';
 

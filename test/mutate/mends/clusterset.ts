@@ -1,0 +1,233 @@
+// Mends of clustersets.
+
+import type { Mend } from '../mend.ts';
+
+export const clustersetMends: readonly Mend[] = [
+  {
+    test: 'sim/scenarios/export.test.ts',
+    title: 'export: annotated with export-to -> only the named clusters and the exporter itself import it',
+    file: 'src/clusterset/copies/counted-records.ts',
+    was: 'return reader === undefined || isExportedTo(record, { exporter, reader });',
+    became: 'return true;',
+  },
+  {
+    test: 'sim/scenarios/sealed-leaks.test.ts',
+    title:
+      'sealed for west -> requests, answers, watches, disk and snapshot of the broker hold no name, port, address or label',
+    file: 'src/clusterset/controllers/merged-view.ts',
+    was: 'return records.filter(({ record }) => sealed?.originOf(record) === undefined);',
+    became: 'return records;',
+  },
+  {
+    test: 'sim/scenarios/sealed.test.ts',
+    title: 'another audience -> another key; who is no longer in it loses the import; the old key is removed',
+    file: 'src/clusterset/rules/sealing/opaque-names.ts',
+    was: "clusters === undefined ? '*' : [...new Set(clusters)].sort()",
+    became: "'*'",
+  },
+  {
+    test: 'sim/scenarios/sealed.test.ts',
+    title: 'a key that is no key -> that member gets nothing and is named, the others get it',
+    file: 'src/clusterset/controllers/sealing/audience-keys.ts',
+    was: 'this.#unusable.add(fingerprint);',
+    became: 'throw error;',
+  },
+  {
+    test: 'src/clusterset/rules/sealing/sealed-content.test.ts',
+    title: '%s -> refused',
+    file: 'src/clusterset/rules/sealing/plain-record.ts',
+    was: 'return isFine ? (value as unknown as PlainRecord) : undefined;',
+    became: 'return value as unknown as PlainRecord;',
+  },
+  {
+    test: 'sim/scenarios/sealed.test.ts',
+    title: 'a record is %s -> refused and reported',
+    file: 'src/clusterset/members/sealed-copy.ts',
+    was: "if (opened.kind === 'refused') return this.#refuse(namespace, name, opened.why);",
+    became: "if (opened.kind === 'refused') return;",
+  },
+  {
+    test: 'sim/scenarios/sealed.test.ts',
+    title: 'an older state is put back -> refused and reported; readers keep what they had',
+    file: 'src/clusterset/members/sealed-copy.ts',
+    was: 'return counter < seen.counter || (counter === seen.counter && data !== seen.data);',
+    became: 'return false;',
+  },
+  {
+    test: 'sim/scenarios/sealed.test.ts',
+    title: 'a member has another key -> it gets nothing until it is trusted; the exporter reports it',
+    file: 'src/clusterset/rules/sealing/trusted-keys.ts',
+    was: 'if (pinned !== undefined && pinned !== fingerprint) {',
+    became: 'if (pinned === null) {',
+  },
+  {
+    test: 'sim/scenarios/sealed.test.ts',
+    title: 'a set that does not allow it -> the export fails and says why; nothing of it is at the broker',
+    file: 'src/clusterset/controllers/export.ts',
+    was: "return this.#sealing === undefined ? 'this agent cannot seal exports' : this.#sealing.obstacle;",
+    became: 'return undefined;',
+  },
+  {
+    test: 'sim/scenarios/lying-member.test.ts',
+    title: 'age: a record that claims 1970 -> comes after those that the broker stored before it',
+    file: 'src/clusterset/rules/shard-record.ts',
+    was: 'exportedAt: record.metadata.creationTimestamp ?? spec.exportedAt,',
+    became: 'exportedAt: spec.exportedAt,',
+  },
+  {
+    test: 'sim/scenarios/lying-member.test.ts',
+    title:
+      'endpoints in a shard: the same, link-local and mapped ones, other families, nonsense and nothing -> nobody imports them',
+    file: 'src/clusterset/rules/endpoint-address.ts',
+    was: 'if (special !== undefined && !isNamedOutright(ip, special.range, rules))',
+    became: 'if (special !== undefined && rules.virtualRanges.length < 0)',
+  },
+  {
+    test: 'sim/scenarios/lying-member.test.ts',
+    title:
+      'endpoints: in the ranges that the reader joined with, or at its API server -> it imports none of them, whatever the admin allows',
+    file: 'src/clusterset/rules/endpoint-address.ts',
+    was: 'if (rules.readerRanges?.some((range) => isInRange(unmappedIp(ip), range)))',
+    became: 'if (rules.readerRanges?.some(() => false))',
+  },
+  {
+    test: 'sim/scenarios/lying-member.test.ts',
+    title: 'endpoints: metadata services, loopback, our own virtual addresses, ranges of others -> nobody imports them',
+    file: 'src/clusterset/rules/endpoint-address.ts',
+    was: 'if (special !== undefined && !isNamedOutright(ip, special.range, rules))',
+    became: 'if (special !== undefined && rules.virtualRanges.length < 0)',
+  },
+  {
+    test: 'sim/scenarios/lying-member.test.ts',
+    title: 'made again in their old order, the same one decides',
+    file: 'src/clusterset/controllers/publishing-turns.ts',
+    was: 'if (shard === undefined) return lookAgainMs;',
+    became: 'if (shard === undefined) continue;',
+  },
+  {
+    test: 'sim/scenarios/lying-member.test.ts',
+    title: 'may export: %s without a word of the admin -> no reader counts it, the export says so; named -> imported',
+    file: 'src/clusterset/rules/may-export.ts',
+    was: 'return isReserved || formatServiceKey(service) === apiServer;',
+    became: 'return isReserved && formatServiceKey(service) === apiServer;',
+  },
+  {
+    test: 'sim/scenarios/lying-member.test.ts',
+    title: 'may export: a member that writes its record all the same -> no reader counts it',
+    file: 'src/clusterset/rules/may-export.ts',
+    was: 'if (patterns === undefined || patterns === null) return true;',
+    became: 'if (patterns !== null) return true;',
+  },
+  {
+    test: 'sim/scenarios/lying-member.test.ts',
+    title:
+      'may export: a namespace that the admin has not given it -> nobody imports it, its export says so; given -> imported',
+    file: 'src/clusterset/rules/may-export.ts',
+    was: 'return isMatch(namespace, service.namespace) && isMatch(name, service.name);\n  });',
+    became: 'return isMatch(namespace, namespace) && isMatch(name, name);\n  });',
+  },
+  {
+    test: 'sim/scenarios/lying-member.test.ts',
+    title: 'merged view: invented entries, of services and of none, with our label or without -> removed at once',
+    file: 'src/clusterset/controllers/merged-view.ts',
+    was: 'else if (present !== undefined) await this.#remove(present);',
+    became: 'else if (present === undefined) await this.#remove(present!);',
+  },
+  {
+    test: 'sim/scenarios/policy.test.ts',
+    title: 'placement: a service that somebody else made -> left alone; its placement is not forced upon it',
+    file: 'src/clusterset/controllers/placement.ts',
+    was: 'return labels?.[placementLabel] === recordName({ name, namespace }) && isMadeHere(object, clusterId);',
+    became: "return labels !== null || (recordName({ name, namespace }) !== '' && isMadeHere(object, clusterId));",
+  },
+  {
+    test: 'sim/scenarios/quota.test.ts',
+    title: 'quota: a member exports more than its quota -> the one too many says QuotaExceeded',
+    file: 'src/clusterset/controllers/export.ts',
+    was: "if (!isQuotaExceeded(error)) return { kind: 'failed', message };",
+    became: "return { kind: 'failed', message };",
+  },
+  {
+    test: 'src/federation/records/broker-records.test.ts',
+    title: 'cluster IPs and load balancers in special, virtual or foreign ranges -> left out',
+    file: 'src/clusterset/rules/shard-addresses.ts',
+    was: 'return why === undefined;\n  };\n  return {',
+    became: 'return true;\n  };\n  return {',
+  },
+  {
+    test: 'src/main/agent/rights.test.ts',
+    title: 'agent: its membership and what external services name -> readable; keys of peering and all others -> 403',
+    file: 'src/clusterset/membership/home-objects.ts',
+    was: '    resourceNames: [membershipSecretName],\n',
+    became: '',
+  },
+  {
+    test: 'sim/scenarios/growth.test.ts',
+    title: 'growth: an observer lies that nobody is silent -> the others report, and the dead are withdrawn',
+    file: 'src/clusterset/rules/leases/observing.ts',
+    was: 'reported: (reports) => new Set(reports.flat()),',
+    became: 'reported: (reports) => new Set(reports[0] ?? []),',
+  },
+  {
+    test: 'sim/scenarios/growth.test.ts',
+    title:
+      'growth: an observer lies that all are silent -> each looks for itself, nobody is withdrawn, and it is not listened to',
+    file: 'src/clusterset/rules/leases/observing.ts',
+    was: 'silence: ({ provenMs }) => provenMs,',
+    became: 'silence: ({ leaseMs }) => leaseMs,',
+  },
+  {
+    test: 'sim/scenarios/derived-service.test.ts',
+    title:
+      'derived services: a Service of that name which a tenant made, with a mark of another import or none -> left alone, and the import says so',
+    file: 'src/clusterset/controllers/derived-service.ts',
+    was: 'if (present !== undefined && derivedFor(present) !== formatServiceKey(service))',
+    became: "if (present !== undefined && derivedFor(present) === '')",
+  },
+  {
+    test: 'sim/scenarios/lease.test.ts',
+    title: 'lease: clocks hours apart -> judged by what was seen, and nobody is condemned',
+    file: 'src/clusterset/controllers/lease.ts',
+    was: 'read?.unchangedMs ?? this.#provenMs(lease)',
+    became: "read?.unchangedMs ?? Math.abs(world.clock.wallMs() - (Date.parse(lease?.spec?.renewTime ?? '') || 0))",
+  },
+  {
+    test: 'test/access-node.test.ts',
+    title:
+      'access: two members claim one address -> only what is exported to all is reached from there, and it is reported',
+    file: 'src/clusterset/rules/access/sources.ts',
+    was: "cluster: clusters.length === 1 ? clusters[0]! : ''",
+    became: 'cluster: clusters[0]!',
+    isInSequence: true,
+  },
+  {
+    test: 'src/clusterset/rules/access/set-access.test.ts',
+    title: 'access: the set says %s and the home %j -> %s, the stricter one',
+    file: 'src/clusterset/rules/access/mode.ts',
+    was: 'accessModes.indexOf(one) < accessModes.indexOf(other) ? other : one',
+    became: 'accessModes.indexOf(one) < 0 ? other : one',
+  },
+  {
+    test: 'src/clusterset/rules/access/enforcement.test.ts',
+    title: 'AccessEnforced: %s -> the condition has it',
+    file: 'src/clusterset/rules/access/enforcement.ts',
+    was: 'if (!report.isEnforced) return { isUnknown: false,',
+    became: "if (report.reason === '') return { isUnknown: false,",
+  },
+  {
+    test: 'test/clusterset-rights.test.ts',
+    title:
+      'rights: a set names east for its inventory -> profiles of all members; another member writes none, and points none elsewhere',
+    file: 'src/clusterset/membership/broker-objects.ts',
+    was: "return granted('portolan-inventory', clusterset, subjects, rules);",
+    became: "return granted('portolan-inventory', clusterset, [accountsOf(accounts), ...subjects], rules);",
+  },
+  {
+    test: 'test/clusterset-rights.test.ts',
+    title: "rights: a member writes another's shard, slices, lease -> refused, however it tries",
+    file: 'src/clusterset/membership/broker-objects.ts',
+    was: "...granted('portolan-member', namespace, [self], memberRules(namespace)),",
+    became: "...granted('portolan-member', namespace, [accountsOf(accounts)], memberRules(namespace)),",
+    isInSequence: true,
+  },
+];

@@ -1,0 +1,247 @@
+// Mends of the embedded API server.
+
+import type { Mend } from '../mend.ts';
+
+export const homeMends: readonly Mend[] = [
+  {
+    test: 'src/home/background/garbage.test.ts',
+    title: 'in the foreground, a dependent in another namespace claims to block -> the owner does not wait for it',
+    file: 'src/home/background/garbage.ts',
+    was: "if (owner.namespace !== '' && parseKey(key)?.namespace !== owner.namespace) continue;",
+    became: "if (owner.namespace !== '' && parseKey(key) === undefined) continue;",
+  },
+  {
+    test: 'src/home/edge/client-certificates.test.ts',
+    title: 'edge: from a foreign authority of the same name -> refused, whatever it claims',
+    file: 'src/home/edge/tls-client.ts',
+    was: 'if (!socket.authorized) return',
+    became: 'if (!socket.authorized && socket === null) return',
+  },
+  {
+    test: 'src/home/edge/limits.test.ts',
+    title: 'edge: all bodies together too large -> 429 for the one too many, room again when one is done',
+    file: 'src/home/edge/exchange.ts',
+    was: 'if (bodies.bytes > limits.bodiesBytesMax) refuse(tooManyBodies());',
+    became: 'if (bodies.bytes < 0) refuse(tooManyBodies());',
+  },
+  {
+    test: 'src/home/edge/limits.test.ts',
+    title:
+      'edge: heavy headers again and again over %s -> the connection is ended; light requests of the address go on',
+    file: 'src/home/edge/server.ts',
+    was: "return bytes > this.#limits.heavyHeaderBytes && !this.#heavyHeaders.mayTry(address ?? '', bytes);",
+    became: "return bytes < 0 && !this.#heavyHeaders.mayTry(address ?? '', bytes);",
+  },
+  {
+    test: 'src/home/kinds/custom-resource-definition.test.ts',
+    title: 'more columns than anybody reads',
+    file: 'src/home/definitions/validate-version.ts',
+    was: 'return [...errors, tooMany(',
+    became: 'if (columns.length < 0) return [...errors, tooMany(',
+  },
+  {
+    test: 'src/home/schema/structural.test.ts',
+    title:
+      'structural: patterns that take long to compile -> refused before they are; one pattern in many fields -> taken',
+    file: 'src/home/schema/structural.ts',
+    was: 'if (sum > patternsCostMax) return undefined;',
+    became: 'if (sum < 0) return undefined;',
+  },
+  {
+    test: 'src/home/security/audit-budget.test.ts',
+    title: 'audit budget: 12,000 anonymous requests are denied -> two lines in the log of their own, none in the other',
+    file: 'src/home/security/audit-budget.ts',
+    was: 'return isAnonymous(event) ? this.#options.anonymous : this.#options.identified;',
+    became: 'return event === null ? this.#options.anonymous : this.#options.identified;',
+  },
+  {
+    test: 'src/home/security/authentication.test.ts',
+    title: 'authentication: no credentials -> health checks and nothing else',
+    file: 'src/home/security/create-access.ts',
+    was: "const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };",
+    became: "const anonymous: User = { name: 'system:anonymous', groups: ['system:authenticated'] };",
+  },
+  {
+    test: 'src/home/security/authority.test.ts',
+    title: 'authority: from 90 days before its end -> said in the log every day, in health and as a metric',
+    file: 'src/home/security/authority-end.ts',
+    was: 'if (endsMs - world.clock.wallMs() > warnMs) return undefined;',
+    became: 'if (endsMs > 0) return undefined;',
+  },
+  {
+    test: 'src/home/security/edge/owner-only.test.ts',
+    title:
+      'owner only: keys of mode 0644 in folders of 0755 -> closed to others, each with a warning; certificates stay',
+    file: 'src/home/security/edge/owner-only.ts',
+    was: 'chmodSync(path, found.mode & 0o7777 & ~othersBits);',
+    became: 'chmodSync(path, found.mode & 0o7777);',
+  },
+  {
+    test: 'src/home/security/escalation.test.ts',
+    title: 'escalation: a binding to a stronger role, for oneself or others -> 403',
+    file: 'src/home/security/escalation.ts',
+    was: 'throw escalation(object, `',
+    became: "if (what === '') throw escalation(object, `",
+  },
+  {
+    test: 'src/home/security/tokens.test.ts',
+    title: 'tokens: before and after its time -> refused, with a minute of leeway for a clock that is behind',
+    file: 'src/home/security/tokens.ts',
+    was: 'if (!(nowSeconds < claims.exp)) throw',
+    became: 'if (!(0 < claims.exp)) throw',
+  },
+  {
+    test: 'src/home/verbs/part-proxy.test.ts',
+    title: 'part proxy: the Lease names an address %s -> it gets GET /livez alone, and its answer stays there',
+    file: 'src/home/verbs/part-proxy.ts',
+    was: 'await checkHolder(transport, { part, holder, signal: deadline.signal });',
+    became: '',
+  },
+  {
+    test: 'src/home/watch/watch.test.ts',
+    title: 'one user opens all they can -> half of what the others leave; another one still gets some',
+    file: 'src/home/watch/open-watches.ts',
+    was: 'const ownMax = Math.ceil((openMax - (open.size - own)) / 2);',
+    became: 'const ownMax = openMax - (open.size - own);',
+  },
+  {
+    test: 'src/home/security/revoked-watches.test.ts',
+    title: '%s -> told 403, and sees nothing that happens afterwards',
+    file: 'src/home/request/handle.ts',
+    was: '    return access.authorize(user, route.attributes).isAllowed;\n  } catch {\n    return false;',
+    became: '    return user !== null;\n  } catch {\n    return true;',
+  },
+  {
+    test: 'src/home/security/revoked-watches.test.ts',
+    title: 'its token expires -> ended then, and not before',
+    file: 'src/home/watch/watch.ts',
+    was: 'if (endsMs !== undefined) closers.push(endWithCredential(engine, endsMs, revoke));',
+    became: 'if (endsMs === -1) closers.push(endWithCredential(engine, endsMs, revoke));',
+  },
+  {
+    test: 'src/home/security/revoked-watches.test.ts',
+    title: 'the %s that its token is bound to goes -> ended; another one goes -> goes on',
+    file: 'src/home/watch/watch.ts',
+    was: 'closers.push(engine.watches.enter(call.user.name, { boundTo, isStillAllowed: call.isStillAllowed, end, revoke }));',
+    became:
+      'closers.push(engine.watches.enter(call.user.name, { boundTo: boundTo.slice(0, 0), isStillAllowed: async () => true, end, revoke }));',
+  },
+  {
+    test: 'src/home/security/rbac.test.ts',
+    title: 'rbac: a kind nobody has heard of -> 403 before 404',
+    file: 'src/home/request/handle.ts',
+    was: 'if (!decision.isAllowed) throw forbidden(user, route.attributes, decision.reason);',
+    became:
+      "if (!decision.isAllowed && route.kind === 'path') throw forbidden(user, route.attributes, decision.reason);",
+  },
+  {
+    test: 'src/home/verbs/part-proxy.test.ts',
+    title: 'part proxy: who has no right to services/proxy -> 403, and the part hears nothing',
+    file: 'src/home/request/handle.ts',
+    was: 'if (!decision.isAllowed) throw forbidden(user, route.attributes, decision.reason);',
+    became:
+      "if (!decision.isAllowed && route.kind === 'path') throw forbidden(user, route.attributes, decision.reason);",
+  },
+  {
+    test: 'src/home/verbs/create.test.ts',
+    title: 'patches that let an object grow again and again -> 413 at the limit',
+    file: 'src/home/verbs/encode-bounded.ts',
+    was: 'if (value.length > bodyBytesMax + ownBytes) {',
+    became: 'if (value.length < 0) {',
+  },
+  {
+    test: 'src/home/verbs/create.test.ts',
+    title: 'patches that add members again and again -> 413 at the limit; what takes some away is taken',
+    file: 'src/home/verbs/encode-bounded.ts',
+    was: 'if (mayHaveMore && !hasAsManyValues(before, object)) throw tooManyValues(valuesMax);',
+    became: 'if (mayHaveMore && before === null) throw tooManyValues(valuesMax);',
+  },
+  {
+    test: 'src/home/verbs/owner-references.test.ts',
+    title: 'owner references: one that blocks a cluster-scoped owner, without a right there -> 403 that says which',
+    file: 'src/home/verbs/owner-references.ts',
+    was: 'if (!call.may(attributes)) throw',
+    became: 'if (!call.may(attributes) && call === null) throw',
+  },
+  {
+    test: 'src/home/schema/validate.test.ts',
+    title: 'validate: costly patterns and choices on a large object -> one error that says so, soon',
+    file: 'src/home/schema/walk.ts',
+    was: 'if (walk.work.left < 0) throw new TooCostlyError();',
+    became: 'if (walk.work.left === 0.5) throw new TooCostlyError();',
+  },
+  {
+    test: 'src/home/security/bootstrap.test.ts',
+    title: 'bootstrap: %s -> no right to write AddressClaims',
+    file: 'src/home/security/bootstrap-roles.ts',
+    was: "{ verbs: read, apiGroups: ['portolan.dev'], resources: ['*'] },",
+    became: "{ verbs: ['*'], apiGroups: ['portolan.dev'], resources: ['*'] },",
+  },
+  {
+    test: 'src/home/security/edge/audit-file.test.ts',
+    title:
+      'audit: a request of 60 KB of path, user agent and groups -> a line of a few kilobytes that says what was cut',
+    file: 'src/home/security/audit.ts',
+    was: 'const lengthMax = { uri: 512, userAgent: 128, name: 256, verb: 32 };',
+    became: 'const lengthMax = { uri: 512_000, userAgent: 128_000, name: 256_000, verb: 32_000 };',
+  },
+  {
+    test: 'test/api-process.test.ts',
+    title: 'what is secret -> readable by its owner alone',
+    file: 'src/home/security/pki-files.ts',
+    was: "const mode = name.endsWith('.key') ? ownerOnly : 0o644;",
+    became: "const mode = name.endsWith('.key') ? 0o644 : ownerOnly;",
+  },
+  {
+    test: 'test/hostile-client.test.ts',
+    title: 'hostile: bodies of 3 MB of nothing but values -> 413, and soon',
+    file: 'src/home/encoding/body.ts',
+    was: "if (excess === 'values') throw tooManyValues(valuesMax);",
+    became: '',
+  },
+  {
+    test: 'test/hostile-client.test.ts',
+    title: 'hostile: writes without end -> as many as the quota says, also after a restart',
+    file: 'src/home/quota/quota.ts',
+    was: 'return more > 0 && this.#used(namespace, limit) + more > limit.hard;',
+    became: 'return more > 0 && this.#used(namespace, limit) + more < 0;',
+  },
+  {
+    test: 'test/api-disk.test.ts',
+    title:
+      'the disk of the audit log is full, $args -> in /readyz and as a metric; writes get $status; with room again all lines are there',
+    file: 'src/home/security/edge/audit-file.ts',
+    was: 'if (this.#problem !== undefined) return this.#problem;',
+    became: "if (this.#problem === '') return this.#problem;",
+  },
+  {
+    test: 'test/api-process.test.ts',
+    title: 'the same folder twice -> the second is refused and says why, the first goes on',
+    file: 'src/home/store/sqlite/database.ts',
+    was: 'PRAGMA locking_mode = EXCLUSIVE;',
+    became: 'PRAGMA locking_mode = NORMAL;',
+  },
+  {
+    test: 'test/http1.test.ts',
+    title: 'reads of every kind and size -> the same over HTTP/2, kept HTTP/1.1 and pipelined HTTP/1.1',
+    file: 'src/home/edge/transports.ts',
+    was: '    batchThisTurn: () => {},',
+    became:
+      '    batchThisTurn: () => {\n      if (response.writableCorked > 0) return;\n      response.cork();\n      process.nextTick(() => response.uncork());\n    },',
+  },
+  {
+    test: 'test/http1.test.ts',
+    title: 'writes on one pipelined HTTP/1.1 connection -> each answers with what a GET over HTTP/2 then shows',
+    file: 'src/home/edge/server.ts',
+    was: 'connection.inTurn(() => this.#begin(http1Transport(request, response), connection));',
+    became: 'this.#begin(http1Transport(request, response), connection);',
+  },
+  {
+    test: 'test/rotate-ca.test.ts',
+    title: 'rotate-ca: begin, switch, finish on a running home -> both trusted in between, then the new one alone',
+    file: 'src/home/security/pki.ts',
+    was: '      return authority.trusted;\n',
+    became: '      return authority.certificate;\n',
+    isInSequence: true,
+  },
+];
