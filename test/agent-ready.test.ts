@@ -29,11 +29,11 @@ test('agent: nothing listens at the home -> it says that it waits, and ready onc
   agent.stdout.on('data', (chunk) => (said += chunk));
   let home: Server | undefined;
   try {
-    await expect.poll(() => said, { timeout: 30_000 }).toMatch(/^admin http/m);
+    await expect.poll(() => said, { timeout: 50_000 }).toMatch(/^admin http/m);
     expect(said).toMatch(new RegExp(`^waiting for http://127.0.0.1:${port}: `));
     expect(said).not.toMatch(/^ready/m);
     home = (await listen(port)).server;
-    await expect.poll(() => said, { timeout: 30_000 }).toMatch(new RegExp(`^ready http://127.0.0.1:${port}$`, 'm'));
+    await expect.poll(() => said, { timeout: 50_000 }).toMatch(new RegExp(`^ready http://127.0.0.1:${port}$`, 'm'));
   } finally {
     agent.kill('SIGKILL');
     await ended;
