@@ -33,7 +33,7 @@ export interface SessionOptions {
   /** Those that the bearer names, to look at one by one. */
   readonly namespaces: readonly string[];
   readonly isDemo: boolean;
-  /** Of the whole process. */
+  /** Shared by all sessions of the process. */
   readonly history: History;
   /** Copies that one bearer may make this process hold. */
   readonly objectsMax?: number;

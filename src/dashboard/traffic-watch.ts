@@ -62,7 +62,7 @@ export class TrafficWatch {
     this.#timer?.cancel();
   }
 
-  /** Of one service, of the clients of one cluster, or to the endpoints of one; the busiest first. */
+  /** Traffic of one service, of the clients of one cluster, or to the endpoints of one; the busiest first. */
   view(wanted: TrafficPlace): TrafficView {
     const rows = [...this.#totals.all()]
       .filter((one) => isOf(one, wanted))

@@ -33,7 +33,7 @@ interface Sighting {
   readonly atMs: number;
 }
 
-/** Of all federations at an embedded broker, in the process of its home. */
+/** Watches all federations at an embedded broker, in the process of its home. */
 export function watchAllAuthorities(options: Pick<AuthorityWatchOptions, 'world' | 'log' | 'client'>) {
   const federations = createInformer<Federation>({ ...options, type: federationType });
   const watch = watchAuthorities({ ...options, federations, isWatched: () => true });

@@ -25,7 +25,7 @@ interface PathPort {
 
 interface PathWay {
   readonly cluster: string;
-  /** Of all new connections, 0 to 1. */
+  /** Part of all new connections, 0 to 1. */
   readonly share: number;
   readonly endpoints: number;
   readonly way: 'directly' | 'gateway';

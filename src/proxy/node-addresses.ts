@@ -15,7 +15,7 @@ export interface NodeAddresses {
   readonly IPv6?: string;
 }
 
-/** Of each family the first that can be used. */
+/** The first address of each family that can be used. */
 export function nodeAddressesOf(texts: readonly string[]): NodeAddresses {
   const found: { IPv4?: string; IPv6?: string } = {};
   for (const text of texts) {

@@ -43,7 +43,7 @@ export interface RegisterRequest {
   readonly ports: readonly PortFlag[];
   readonly check?: HealthCheck;
   readonly zone?: string;
-  /** Of the Service, if it is made. */
+  /** Whether the Service is made headless. */
   readonly isHeadless?: boolean;
 }
 

@@ -33,7 +33,7 @@ export interface HomeEtcdFlags extends EtcdFlags {
   readonly replica: string[];
 }
 
-/** Of a home that keeps its objects there. */
+/** Flags of a home that keeps its objects in etcd. */
 export function addHomeEtcdOptions(command: Command): Command {
   return addEtcdOptions(command, 'endpoints of an etcd to keep the objects in, instead of the data folder')
     .option('--etcd-prefix <path>', 'where in etcd; each home has its own', '/portolan/home/')

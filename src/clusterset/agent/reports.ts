@@ -19,7 +19,7 @@ export interface AgentReportsOptions extends ReportOptions {
 }
 
 export class AgentReports {
-  /** Of sources that do not say when they change. */
+  /** Asked to look again: their sources do not say when they change. */
   readonly enforcement: Pick<Reporter, 'look'>;
   readonly version: Pick<Reporter, 'look'>;
   readonly #all: readonly Reporter[];

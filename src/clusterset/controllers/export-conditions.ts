@@ -66,7 +66,7 @@ export class ConditionsController {
     return undefined;
   }
 
-  /** Of a sealed export only what is its readers' too: others cannot see what they would disagree with. */
+  /** Only clusters that read a sealed export too: others cannot see what they would disagree with. */
   async #mergeOf(key: string, publication: Publication): Promise<MergeWithConflicts | undefined> {
     const records = countedRecords(this.#context, parseServiceKey(key), { withLegacy: true });
     const readers = publication.kind === 'published' ? publication.sealedFor?.readers : undefined;

@@ -24,7 +24,7 @@ export interface ExportTrace {
 
 const noExportTrace: ExportTrace = { endpointsWritten: () => undefined, recordWritten: () => {} };
 
-/** Of an export that is about to be published for the first time. */
+/** Begins the trace of an export that is about to be published for the first time. */
 export function traceExport(
   { world, membership }: Context,
   service: ServiceKey,
@@ -77,7 +77,7 @@ export class ImportTraces {
     this.#context = context;
   }
 
-  /** Of the newest record that is not imported yet. */
+  /** Continues the trace of the newest record that is not imported yet. */
   begin(service: ServiceKey, { records, present }: Imported): ImportTrace {
     const { world, membership } = this.#context;
     const { tracing, clock } = world;

@@ -90,7 +90,7 @@ export class DataPlanes {
     return this.#unreachedFrom;
   }
 
-  /** Of proxies that report and count connections of the service. */
+  /** Counts by proxies that report and count connections of the service. */
   countsOf(service: string): ProxyCounts[] {
     const nowMs = this.#options.world.clock.wallMs();
     return [...this.#leases.values()].flatMap((lease) => {
@@ -101,7 +101,7 @@ export class DataPlanes {
     });
   }
 
-  /** Of proxies and xDS servers; undefined while they are not known, or proxies had no time to renew since the home was away. */
+  /** Leases of proxies and xDS servers; undefined while they are not known, or proxies had no time to renew since the home was away. */
   get reports(): readonly Lease[] | undefined {
     if (!this.#leases.hasSynced || this.#options.homeAnswersForMs() < renewalMsMax) return undefined;
     return [...this.#leases.values()];

@@ -24,7 +24,7 @@ export interface PolicyFacts {
   readonly before: readonly ServiceImportPolicy[];
   readonly after: readonly ServiceImportPolicy[];
   readonly setChoice: ChoiceSpec;
-  /** Of imports. */
+  /** DNS zone of imports. */
   readonly zone: string;
 }
 
@@ -37,7 +37,7 @@ export interface ImportPreview {
   readonly isRefused: boolean;
 }
 
-/** Of those imports alone that would change. */
+/** Previews of those imports alone that would change. */
 export function previewImports(imports: readonly ImportFacts[], policies: PolicyFacts): ImportPreview[] {
   return imports.map((facts) => previewImport(facts, policies)).filter(({ changes }) => changes.length > 0);
 }

@@ -17,7 +17,7 @@ export interface ServiceStatus {
   readonly clusters: readonly string[];
   readonly excluded: readonly string[];
   readonly conflicts: readonly string[];
-  /** Of the import in this cluster; undefined where there is none to read. */
+  /** Addresses of the import in this cluster; undefined where there is none to read. */
   readonly addresses?: readonly string[];
   /** Its name here, if a policy gives it another one. */
   readonly importedAs?: string;
@@ -50,7 +50,7 @@ interface ServiceRequest {
   readonly prediction: Prediction;
   /** By the service of the clusterset that they are of. */
   readonly imports: ReadonlyMap<string, ServiceImport>;
-  /** Of this cluster. */
+  /** Policies of this cluster. */
   readonly policies?: readonly ServiceImportPolicy[];
   readonly names: ReadonlySet<string>;
   /** IP families of the Pods of this cluster; absent if they are not known here. */

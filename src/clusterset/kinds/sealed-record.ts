@@ -25,13 +25,13 @@ interface SealedRecordSpec {
   counter?: number;
   /** Base64: nonce, tag and ciphertext. */
   data?: string;
-  /** Of a key record. */
+  /** Set in a key record. */
   readers?: SealedReader[] | null;
 }
 
 export interface SealedReader {
   cluster: string;
-  /** Of the public key that the key is sealed for. */
+  /** Fingerprint of the public key that the key is sealed for. */
   fingerprint: string;
   /** Base64. */
   key: string;

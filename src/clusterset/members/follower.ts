@@ -36,7 +36,7 @@ export interface FollowerSealing {
   readonly clusterId: string;
   /** This cluster's keys; undefined while there are none. */
   readonly identity: () => KeyPair | undefined;
-  /** Of a member; undefined while none is trusted. */
+  /** The key of a member; undefined while none is trusted. */
   readonly publicKeyOf: (cluster: Cluster) => Uint8Array | undefined;
 }
 

@@ -55,7 +55,7 @@ interface Turn {
 
 /** The key of one audience of one exporter. */
 interface Lock {
-  /** Of the key record that is open or being opened. */
+  /** Epoch of the key record that is open or being opened. */
   epoch: number;
   sealedKey: string;
   state: 'opening' | 'open' | 'closed';

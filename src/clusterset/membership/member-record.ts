@@ -16,7 +16,7 @@ export interface MemberRecord {
   readonly network?: string;
   readonly podRanges: readonly string[];
   readonly serviceRanges: readonly string[];
-  /** Of its packets, as other clusters see them; absent if it named none. */
+  /** Source ranges of its packets, as other clusters see them; absent if it named none. */
   readonly sourceRanges?: readonly string[];
 }
 

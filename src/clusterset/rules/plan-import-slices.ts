@@ -45,7 +45,7 @@ export interface ImportedSliceRequest {
   readonly isOtherNetwork?: boolean;
   /** It has another clusterset address for the service: its gateway is asked by name. */
   readonly isAskedByName?: boolean;
-  /** Of another network and a headless service: the addresses that its endpoints have here. */
+  /** Addresses that endpoints of a headless service in another network have here. */
   readonly virtual?: VirtualAddresses;
   /** The Service of this cluster that they stand behind too, so that its own data plane carries their traffic. */
   readonly derivedService?: string;

@@ -36,7 +36,7 @@ export interface ShardPlanRequest {
   readonly rules: OwnAddressRules;
   /** Addresses for clients in this cluster; undefined where its cluster IPs are routed. */
   readonly localIps?: readonly string[] | undefined;
-  /** Of a record that is made anew; later it stays as it is. */
+  /** Set when a record is created; later it stays as it is. */
   readonly traceparent?: string | undefined;
 }
 

@@ -231,7 +231,7 @@ export interface FlowRow {
   readonly isOpen: boolean;
   readonly sentBytes: number | undefined;
   readonly receivedBytes: number | undefined;
-  /** Of a failed one: what is known of the reason, most likely first. */
+  /** Likely reasons of a failure, most likely first. */
   readonly reasons: readonly string[];
 }
 

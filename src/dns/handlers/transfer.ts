@@ -25,7 +25,7 @@ export interface TransferHandlerOptions extends TransferConfig {
 
 /** In each thread at the same time. */
 const transfersMax = 4;
-/** Of a message: larger ones would hold the thread longer. */
+/** Larger messages would hold the thread longer. */
 const messageBytes = 16_000;
 const flagsAnswer = 0x8400;
 

@@ -9,9 +9,9 @@ import type { Handler, Step } from '../message/handler.ts';
 import { extendedError, type Query } from '../message/wire.ts';
 
 export interface TsigHandlerOptions {
-  /** Of servers that may name the client's cluster. */
+  /** Keys of servers that may name the client's cluster. */
   readonly keys: () => readonly TsigKey[];
-  /** Of secondaries. */
+  /** Keys of secondaries. */
   readonly transferKeys: readonly TsigKey[];
   readonly clock: Clock;
 }

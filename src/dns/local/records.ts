@@ -9,11 +9,11 @@ import { parseAddress } from '../../base/net/ip.ts';
 import type { Pieces } from '../../base/turns.ts';
 import { order, plainRecord, type RecordSet } from '../../catalog/names/answers.ts';
 
-/** Of all files together. */
+/** In all files together. */
 const localLinesMax = 100_000;
 const linesPerPiece = 500;
 const textMax = 16 << 20;
-/** Of one type. */
+/** Records of one type. */
 const recordsPerNameMax = 100;
 /** Lists of names to block give all of them one address: its first names are enough. */
 const pointersMax = 8;

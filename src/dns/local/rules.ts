@@ -37,7 +37,7 @@ export function parseRules(text: string, where: string): LocalRule[] {
   return rules;
 }
 
-/** Of one file, or of all together. */
+/** Checks the rules of one file, or of all together. */
 export function checkRules(rules: readonly LocalRule[], where: string): void {
   if (rules.length > rulesMax) throw new Error(`${where}: at most ${rulesMax} rules`);
   if (rules.filter(({ match }) => match.kind === 'regex').length > regexesMax)

@@ -124,7 +124,7 @@ export interface Provider {
   read(): Promise<readonly ZoneSet[]>;
   /** The sets as this provider can have them: it may give them another TTL. */
   adjust?(sets: readonly PublicSet[]): Promise<readonly PublicSet[]>;
-  /** Of what was read: why names are not served though they are written; empty if there is no reason. */
+  /** Why names are not served though they are written, as far as was read; empty if there is no reason. */
   remark?(): string;
   /** Each change whole or not at all, and only if the name is still free or ours, as the change says. */
   apply(changes: readonly NameChange[]): Promise<readonly ChangeResult[]>;

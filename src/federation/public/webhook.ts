@@ -32,7 +32,7 @@ export interface WebhookOptions {
 const answerMsMax = 30_000;
 const answerBytesMax = 64 * 1024 * 1024;
 const changesPerRequest = 500;
-/** Of an error's text. */
+/** Characters of an error's text. */
 const shownMax = 200;
 
 export function createWebhookProvider(options: WebhookOptions): Provider {

@@ -26,7 +26,7 @@ export class Declarations {
     this.#environment = environment;
   }
 
-  /** Of the whole object: rules see its type, and of its metadata the name alone. */
+  /** The whole object: rules see its type, and of its metadata the name alone. */
   root(schema: Schema): Declared | undefined {
     return this.of({ ...schema, 'x-kubernetes-embedded-resource': true });
   }

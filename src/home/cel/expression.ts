@@ -7,12 +7,12 @@ import { costOf, type Scope } from './cost.ts';
 
 type Compiled =
   | { readonly kind: 'compiled'; readonly expression: Expression }
-  /** Of Kubernetes, and not here. */
+  /** Known to Kubernetes, and not here. */
   | { readonly kind: 'unknown'; readonly name: string }
   | { readonly kind: 'refused'; readonly reason: string };
 
 export interface Expression {
-  /** Of the result: `bool`, `string`. */
+  /** Type of the result: `bool`, `string`. */
   readonly type: string;
   uses(variable: string): boolean;
   cost(scope: Scope): number;

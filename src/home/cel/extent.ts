@@ -18,7 +18,7 @@ export interface Extent {
 /** As Kubernetes takes it for the largest request. */
 const requestBytes = 3 * 1024 * 1024;
 const timeLength = 30;
-/** Of the name of a map's entry. */
+/** Length of the name of a map's entry. */
 const keyLength = 63;
 
 export function scalar(length = 1): Extent {

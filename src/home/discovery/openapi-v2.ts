@@ -29,7 +29,7 @@ export function* addDocument(parts: Parts, { paths, components }: Document): Pie
   for (const [path, item] of Object.entries(paths)) parts.paths[path] = convertPath(item);
 }
 
-/** Of a kind that takes any field: clients of v2 would refuse all that is not among the properties, so none is named. */
+/** A kind that takes any field has no properties here: clients of v2 would refuse all others. */
 function openSchema(schema: unknown): unknown {
   if (!isObject(schema) || schema['x-kubernetes-preserve-unknown-fields'] !== true) return undefined;
   const kinds = schema['x-kubernetes-group-version-kind'];

@@ -62,7 +62,7 @@ export function rowOf(served: Served, object: AnyObject, options: TableOptions):
   return { cells, ...included(object, options) };
 }
 
-/** Of an object that is only metadata, such as a bookmark: no cell has a value. */
+/** Row of an object that is only metadata, such as a bookmark: no cell has a value. */
 export function emptyRow(served: Served, object: AnyObject, options: TableOptions): unknown {
   return { cells: columnsOf(served).map(() => null), ...included(object, options) };
 }

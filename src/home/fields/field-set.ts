@@ -89,7 +89,7 @@ export function setOf(paths: Iterable<readonly string[]>): FieldSet {
   return set.build();
 }
 
-/** Of any of them, at the cost of all of them together. */
+/** Fields in any of them, at the cost of all of them together. */
 export function unionOf(sets: Iterable<FieldSet>): FieldSet {
   const all = new FieldSetBuilder();
   for (const set of sets) all.include(set);
@@ -107,12 +107,12 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   return { isMember: a.isMember || b.isMember, children };
 }
 
-/** Of both. */
+/** Fields in both. */
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   return combine(a, b, (isInA, isInB) => isInA && isInB, false);
 }
 
-/** Of the first, not of the second. A field stays although the one above it goes. */
+/** Fields in the first and not in the second. A field stays although the one above it goes. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmptySet(b)) return a;
   return combine(a, b, (isInA, isInB) => isInA && !isInB, true);

@@ -89,7 +89,7 @@ function asOne(managers: readonly Manager[]): Manager {
   return managers.length === 1 ? last : { ...last, fields: unionOf(managers.map(({ fields }) => fields)) };
 }
 
-/** Of an applier, a new version of the kind is no other manager. */
+/** For an applier, a new version of the kind is no other manager. */
 export function keyOfManager({ manager, operation, apiVersion, subresource }: ManagerId): string {
   return JSON.stringify([manager, operation, operation === 'Apply' ? '' : apiVersion, subresource]);
 }

@@ -19,7 +19,7 @@ export interface KeptAuthorityOptions {
   readonly name: string;
   /** In its certificate. */
   readonly commonName: string;
-  /** Of its own certificate; ten years if absent. */
+  /** Life of its own certificate; ten years if absent. */
   readonly lifetimeMs?: number;
 }
 

@@ -14,7 +14,7 @@ export const partAnnotations = {
   admin: 'portolan.dev/admin',
   /** Its Pod, where it runs in one: then the API server's own proxy leads to it. */
   pod: 'portolan.dev/pod',
-  /** Of a proxy: ids of clusters in other networks that its node cannot reach, with commas between them. */
+  /** On the Lease of a proxy: ids of clusters in other networks that its node cannot reach, with commas between them. */
   unreached: 'portolan.dev/unreached-clusters',
   /** Written by a process that followed the holder and has stopped; the holder's next renewal removes it. */
   replacedBy: 'portolan.dev/replaced-by',

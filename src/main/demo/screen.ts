@@ -82,7 +82,7 @@ Addresses and files are in ${options.directory}/demo.json. Ctrl-C stops everythi
 `;
 }
 
-/** Of the service that all clusters have, for clients in west. */
+/** Policy for the service that all clusters have, for clients in west. */
 const nearestFirst = JSON.stringify({
   apiVersion: 'portolan.dev/v1alpha1',
   kind: 'ServiceImportPolicy',

@@ -26,7 +26,7 @@ export interface FollowClusterIdOptions {
   readonly last?: string;
 }
 
-/** Of a cluster that has joined nothing, and while its home was never read. */
+/** Id of a cluster that has joined nothing, and while its home was never read. */
 const unjoinedId = 'cluster';
 const firstLookMs = 3000;
 /** A part that served this cluster before waits only briefly. */

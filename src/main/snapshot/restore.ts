@@ -31,7 +31,7 @@ import { readSnapshotKey } from './key-file.ts';
 import { type Returned, returnedIn, returnedPrefixes } from './returned.ts';
 import { isJoinToken } from './void-tokens.ts';
 
-/** Of a store that is written once and then closed. */
+/** For a store that is written once and then closed. */
 const databaseLimits = { logBytesMax: 64 * 1024 * 1024, freeBytesMax: 64 * 1024 * 1024 };
 
 export async function restoreFromSnapshot(deps: CliDeps, file: string, flags: RestoreFlags): Promise<void> {

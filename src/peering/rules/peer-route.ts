@@ -117,7 +117,7 @@ function routeOf(
   return { route };
 }
 
-/** Of this cluster, and of all clusters behind the import. */
+/** Backends in this cluster, and in all clusters behind the import. */
 function backendsOf(
   service: Service,
   port: ServicePort,

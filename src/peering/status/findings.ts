@@ -79,7 +79,7 @@ export class Findings {
     return [reachable, served].filter((one) => one !== undefined);
   }
 
-  /** Of peers and our own. */
+  /** Ingresses of peers and our own. */
   *ingresses(): Generator<IngressTarget> {
     const { registry, exports, catalog } = this.#options;
     const consumer = this.#options.consumer();
@@ -121,7 +121,7 @@ export class Findings {
     };
   }
 
-  /** Of an export that another replica judges, as it is written. */
+  /** As another replica wrote it in the status. */
   #ingressProblem({ status }: PeerExport, key: string): string {
     const { catalog, plane, tried } = this.#options;
     const ready = conditionOf(status?.conditions, 'Ready');

@@ -10,7 +10,7 @@ export interface Transferred {
 }
 
 export interface Flow {
-  /** Of this proxy, while it runs. A flow is told of again when it has ended. */
+  /** Unique while this proxy runs. A flow is sent again when it has ended. */
   readonly id: number;
   readonly protocol: string;
   readonly client: string;
@@ -26,7 +26,7 @@ export interface Flow {
   readonly port: number;
   /** The cluster that serves it. Empty if the endpoint is not known any more. */
   readonly cluster: string;
-  /** Of a connection through a gateway, the Envoy of this node. */
+  /** For a connection through a gateway, the Envoy of this node. */
   readonly endpoint: string;
   readonly endpointPort: number;
   readonly way: 'direct' | 'gateway';

@@ -23,7 +23,7 @@ interface Known {
 const knownMs = 60_000;
 const unknownMs = 5_000;
 const servicesMax = 5_000;
-/** Of one service, before those that have gone are forgotten. */
+/** For one service, before those that have gone are forgotten. */
 const endpointsMax = 5_000;
 const unknownOwner: Owned = { cluster: '', region: '', zone: '', way: 'direct' };
 

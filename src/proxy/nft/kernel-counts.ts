@@ -74,7 +74,7 @@ export class KernelCounts {
     this.#noteOwners(services);
   }
 
-  /** Of TCP ports alone. Clusters that have had no connection yet are reported with none. */
+  /** Notes TCP ports alone. Clusters that have had no connection yet are reported with none. */
   #noteOwners(services: readonly string[]): void {
     if (this.#owners.size > ownersMax || services.length === 0) this.#owners.clear();
     for (const service of services)

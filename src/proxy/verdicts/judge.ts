@@ -26,7 +26,7 @@ export interface JudgeOptions {
   readonly onChange: () => void;
 }
 
-/** Of one look, by `ADDRESS ENDPOINT PORT`. */
+/** Counts of one look, by `ADDRESS ENDPOINT PORT`. */
 type Counted = ReadonlyMap<string, { readonly tried: number; readonly answered: number; readonly refused: number }>;
 
 interface Watched {

@@ -90,5 +90,5 @@ export function probeWaitMs(rttMs: number | undefined): number {
   return rttMs === undefined ? 2_000 : Math.min(longestProbeMs, Math.max(700, 2 * rttMs + 300));
 }
 
-/** Of an endpoint that is left already nobody waits for the outcome, and its cluster may be farther away than it was. */
+/** For an endpoint that is left already: nothing waits for the outcome, and its cluster may be farther away than it was. */
 export const longestProbeMs = 3_000;

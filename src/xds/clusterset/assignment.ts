@@ -19,7 +19,7 @@ export interface AssignmentInput extends Omit<Chooser, 'gatewayProblem'> {
 interface Group {
   readonly locality: Locality;
   readonly priority: number;
-  /** Of all its endpoints. */
+  /** Sum over its endpoints. */
   readonly weight: number;
   readonly endpoints: readonly Target[];
 }

@@ -28,7 +28,7 @@ export interface RemoteCluster {
   readonly ownDomain: string;
 }
 
-/** Of the listener for a cluster, and of the cluster of its gateways. */
+/** Name of the listener for a cluster, and of the Envoy cluster of its gateways. */
 export function nearSideName(id: string): string {
   return `gateway/${id}`;
 }

@@ -19,7 +19,7 @@ import { identityUri, type ProxyIdentity } from './proxy-identity.ts';
 export interface AuthorityOptions {
   readonly world: Pick<World, 'clock' | 'random'>;
   readonly home: Client;
-  /** Of its Secret. */
+  /** Namespace of its Secret. */
   readonly namespace: string;
   /** Where an earlier version kept it. */
   readonly formerNamespace?: string;

@@ -24,7 +24,7 @@ export interface ProxyIdentity {
   readonly role: ProxyRole;
   readonly cluster: string;
   readonly name: string;
-  /** Of a sidecar beside one workload. */
+  /** Set for a sidecar beside one workload. */
   readonly workload?: Workload;
 }
 

@@ -56,7 +56,7 @@ interface RefusedResource {
   readonly causes: readonly Cause[];
 }
 
-/** Of those with a certificate, and as many of the others. */
+/** Proxies that have gone: as many with a certificate as without. */
 const awayMax = 1000;
 /** Envoy tries again within half a minute. */
 export const refusalsKeptMsDefault = 60_000;

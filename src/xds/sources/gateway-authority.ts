@@ -20,7 +20,7 @@ export interface GatewayAuthorityOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly client: Client;
-  /** Of the Secret. */
+  /** Namespace of the Secret. */
   readonly namespace: string;
   readonly cluster: string;
   readonly times?: RootTimes;

@@ -13,7 +13,7 @@ export interface NodeWorkloadsOptions {
   readonly client: Client;
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
-  /** Of the Pods of proxies. */
+  /** Namespace of the Pods of proxies. */
   readonly namespace: string;
   /** Other workloads run on this node than before, or another proxy. */
   readonly onChange: (node: string) => void;

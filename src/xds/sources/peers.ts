@@ -23,7 +23,7 @@ import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './s
 
 export interface PeersSourceOptions extends SourceOptions {
   readonly namespace: string;
-  /** Of the Secrets that Peers name. */
+  /** Namespace of the Secrets that Peers name. */
   readonly secretsNamespace: string;
   readonly secrets: Informer<Secret>;
   readonly mesh: MeshSource;

@@ -7,7 +7,7 @@ import type { XdsResource, XdsType } from '../resource.ts';
 import { type Entry, makeEntry } from './entry.ts';
 import type { View } from './view.ts';
 
-/** Of one stream. Clients that name more, or longer ones, wait for their own time limit. */
+/** Names kept for one stream. Clients that name more, or longer ones, wait for their own time limit. */
 const absentMax = 1_000;
 const nameLengthMax = 300;
 

@@ -44,7 +44,7 @@ export class ViewIndex {
   /** Resources of every sidecar, such as the listener for redirected connections. */
   readonly sidecar = new ResourceSet();
   readonly #places = new Map<string, PlaceEndpoints>();
-  /** Of connected sidecars, by the name in their certificate. */
+  /** Resources of connected sidecars, by the name in their certificate. */
   readonly #proxies = new Map<string, OwnResources>();
   #fill: FillPlace = () => {};
   readonly #fillProxy: FillProxy[] = [];

@@ -31,7 +31,7 @@ export interface TelemetryOptions {
   readonly settings: TelemetrySettings;
   readonly clock: Clock;
   readonly log: Log;
-  /** Of this process; the standard variables win. */
+  /** Attributes of this process; the standard variables win. */
   readonly resource: Readonly<Record<string, string | number>>;
   readonly version: string;
   readonly metrics: () => readonly PartMetrics[];

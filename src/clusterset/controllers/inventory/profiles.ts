@@ -162,7 +162,7 @@ export class InventoryController {
     return later;
   }
 
-  /** Of the named the first that lives. */
+  /** The first living member of those that the ClusterSet names writes. */
   #isWriter(): boolean {
     const isLiving = (id: string) =>
       this.#context.members.get(id) !== undefined && this.#context.verdict(id) === 'alive';

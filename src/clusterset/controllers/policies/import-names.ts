@@ -67,7 +67,7 @@ export class ImportNames {
     return found;
   }
 
-  /** Of the names that this policy gives. */
+  /** Why names that this policy gives were refused. */
   refusals(policy: string): string[] {
     if (this.#refusals.size === 0) return [];
     return [...this.#refusals.values()].filter((one) => one.policy === policy).map(({ message }) => message);

@@ -77,7 +77,7 @@ export class AudienceKeys {
     return !this.#unusable.has(fingerprint);
   }
 
-  /** Of no use any more. */
+  /** Removes the key of an audience that no export has any more. */
   async remove(audience: string): Promise<void> {
     const { broker, namespace } = this.#options;
     this.#written.delete(audience);

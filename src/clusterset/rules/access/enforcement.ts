@@ -24,7 +24,7 @@ export interface Enforcement {
   readonly nodes: number;
   /** Nodes that do not, or of which it is not known, by name. */
   readonly problems: readonly NodeProblem[];
-  /** Of all nodes, the most frequent first. */
+  /** Refused callers on all nodes, the most frequent first. */
   readonly refused: readonly Refusal[];
   /** Ports of Pods with a node's own address that no export names, which stay open. */
   readonly uncovered: number;
@@ -32,7 +32,7 @@ export interface Enforcement {
 
 export interface EnforcementInput {
   readonly mode: AccessMode;
-  /** Of node proxies and others. */
+  /** Leases of node proxies and others. */
   readonly leases: Iterable<Lease>;
   /** Names of all nodes; undefined if they could not be read. */
   readonly nodes: readonly string[] | undefined;

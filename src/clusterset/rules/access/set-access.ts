@@ -12,9 +12,9 @@ import { parseAccessMode, stricterMode } from './mode.ts';
 
 export interface SetAccess {
   readonly mode: AccessMode;
-  /** Of other clusters of this network, by id; an empty list of one without ranges. */
+  /** Source ranges of other clusters of this network, by id; an empty list for one without ranges. */
   readonly sources: ReadonlyMap<string, readonly string[]>;
-  /** Of this cluster's own Pods. */
+  /** Ranges of this cluster's own Pods. */
   readonly podRanges: readonly string[];
   /** Packets from here that belong to no member are refused too. */
   readonly closedRanges: readonly string[];

@@ -29,7 +29,7 @@ export function problemsOfSources({ withoutRanges, overlaps, invalid }: JudgedSo
   return problems;
 }
 
-/** Of all members, network by network. */
+/** Problems of all members, network by network. */
 export function sourceProblemsOf(members: readonly Cluster[]): SourceProblem[] {
   const networks = Map.groupBy(members, networkOf);
   return [...networks.values()].flatMap((clusters) => {

@@ -123,7 +123,7 @@ export function readCallers(written: Pick<ConfigMap, 'data'> | undefined): Calle
 }
 
 export interface CallerAccess extends ExportAccess {
-  /** Of clusters that are not in `exportTo`: those of their namespaces that may call. Only an identity shows them. */
+  /** Namespaces that may call, of clusters that are not in `exportTo`. Only an identity shows them. */
   readonly namespaces: ReadonlyMap<string, readonly string[]>;
 }
 

@@ -18,7 +18,7 @@ export interface PolicyFacts {
   readonly networks: SetNetworks;
   /** How packets are limited; undefined while that is not known. */
   readonly mode: AccessMode | undefined;
-  /** Of this cluster's own Cluster. */
+  /** Conditions of this cluster's own Cluster. */
   readonly conditions: readonly Condition[] | undefined;
   /** Names of discovery servers that do not apply policies. */
   readonly olderServers: readonly string[];

@@ -4,7 +4,7 @@ import { formatIp, parseIp } from '../../../base/net/ip.ts';
 import type { EndpointSlice } from '../../../kube/objects/endpoint-slice.ts';
 
 const protocols: Readonly<Record<string, string>> = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' };
-/** Of one slice; Kubernetes has far fewer. */
+/** In one slice; Kubernetes has far fewer. */
 const tuplesMax = 100_000;
 
 /**

@@ -4,7 +4,7 @@
 
 import { parseIp } from '../../../base/net/ip.ts';
 
-/** Of one family, or of any if it is left out. False while the other cluster has published no address of that family. */
+/** Compares one family, or all if it is left out. False while the other cluster has published no address of that family. */
 export function hasOtherAddress(
   ours: readonly string[] | undefined,
   theirs: readonly string[] | null | undefined,

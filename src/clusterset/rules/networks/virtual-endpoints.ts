@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { formatIp, parseIp } from '../../../base/net/ip.ts';
 import type { Endpoint } from '../../../kube/objects/endpoint-slice.ts';
 
-/** Of one service in one cluster: at a gateway each takes about 56 KB, at the importing cluster an AddressClaim. */
+/** For one service in one cluster: at a gateway each takes about 56 KB, at the importing cluster an AddressClaim. */
 export const virtualEndpointsMax = 100;
 
 /** On an imported slice whose addresses are virtual: they lead through a gateway. */
@@ -32,7 +32,7 @@ function byOrdinal(one: string, other: string): number {
   return one.length - other.length || (one < other ? -1 : 1);
 }
 
-/** Of the endpoints of one cluster, by `virtualKey`. */
+/** Addresses of the endpoints of one cluster, by `virtualKey`. */
 export type VirtualAddresses = ReadonlyMap<string, string>;
 
 export function virtualKey(family: 'IPv4' | 'IPv6', label: string): string {

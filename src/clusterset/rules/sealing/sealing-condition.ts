@@ -10,7 +10,7 @@ export interface SealingFacts {
   readonly cluster: string;
   /** Why there are no keys. */
   readonly problem: string | undefined;
-  /** Of the own key; undefined while there is none. */
+  /** Fingerprint of the own key; undefined while there is none. */
   readonly fingerprint: string | undefined;
   /** The one that the admin confirmed. */
   readonly confirmed: string | undefined;

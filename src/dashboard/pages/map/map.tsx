@@ -69,7 +69,7 @@ export function TrafficMap() {
   );
 }
 
-/** Of what is inside the element that gets the reference. */
+/** Width inside the element that gets the reference. */
 function useWidth(): [(element: HTMLDivElement | null) => (() => void) | undefined, number] {
   const [width, setWidth] = useState(0);
   const measure = useCallback((element: HTMLDivElement | null) => {

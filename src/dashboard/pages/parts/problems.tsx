@@ -7,7 +7,7 @@ import { Code } from './code.tsx';
 import { capital, shorten } from './format.ts';
 import { SeverityBadge } from './health.tsx';
 
-/** Of a message; all of it is below. */
+/** Characters of a message; all of it is below. */
 const shownMax = 150;
 const servicesShownMax = 5;
 

@@ -82,7 +82,7 @@ function Sums({ rows }: { readonly rows: TrafficView['rows'] }) {
   );
 }
 
-/** Of the sample, so shares and times only. */
+/** Made from a sample, so shares and times only. */
 function Seen({ flows }: { readonly flows: readonly FlowRow[] }) {
   const last = new Map(flows.toReversed().map((flow) => [flow.id, flow]));
   const groups = [...Map.groupBy(last.values(), ({ to, endpoint }) => `${to} ${endpoint}`)].sort(([a], [b]) =>

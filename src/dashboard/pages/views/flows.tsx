@@ -136,7 +136,7 @@ function useFlows(filter: Filter, isPaused: boolean): Omit<Answer, 'next'> & { r
   return { ...answer, flows: merged([], answer.flows), why };
 }
 
-/** Of what is told of one connection, the latest. */
+/** The latest row of each connection. */
 function merged(newer: readonly FlowRow[], older: readonly FlowRow[]): FlowRow[] {
   const byId = new Map<string, FlowRow>();
   for (const flow of [...newer, ...older]) if (!byId.has(flow.id)) byId.set(flow.id, flow);

@@ -154,7 +154,7 @@ function optionsOf(clusters: readonly string[], width: number): uPlot.Options {
   };
 }
 
-/** Of the range that was asked for, from the first point on. */
+/** Data of the range that was asked for, from the first point on. */
 function dataOf({ nowMs, stepMs }: HistoryView, lines: readonly HistoryLine[], factor: number): uPlot.AlignedData {
   const all = lines.map(({ points }) => points);
   const count = stepsToShow(all, shownMsMin / stepMs);

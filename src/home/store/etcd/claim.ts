@@ -16,7 +16,7 @@ export interface ClaimOptions {
   readonly key: string;
   readonly claimKey: string;
   readonly holder: Holder;
-  /** Of whoever claims. */
+  /** Address of the process that claims. */
   readonly address: string;
   readonly leaseMs: number;
   readonly signal?: AbortSignal | undefined;

@@ -9,7 +9,7 @@ export interface Holder {
   readonly lease: string;
   /** For so long after it saw its lock it may answer from memory; absent if it knows nothing of claims. */
   readonly certainMs?: number | undefined;
-  /** Of the key; a lock that is taken anew has another one. */
+  /** Create revision of the key; a lock that is taken anew has another one. */
   readonly createRevision: number;
 }
 

@@ -27,7 +27,7 @@ export interface LockOptions {
 
 const defaultLeaseSeconds = 5;
 const pollMs = 400;
-/** Of the lease. Clocks of two machines may run differently, by much less than the rest. */
+/** Part of the lease after which it counts as old. Clocks of two machines may differ, by much less than the rest. */
 const stalePart = 0.8;
 /** Whoever claims the lock waits for longer than this, which is written in it. */
 const certainMs = 1_000;

@@ -87,7 +87,7 @@ export function encodeLeaseGrant(seconds: number): Uint8Array {
   return new BinaryWriter().tag(1, WireType.Varint).int64(seconds).finish();
 }
 
-/** Of a keep-alive and of a revocation. */
+/** Request of a keep-alive and of a revocation. */
 export function encodeLeaseId(leaseId: bigint): Uint8Array {
   return new BinaryWriter().tag(1, WireType.Varint).int64(leaseId).finish();
 }

@@ -98,7 +98,7 @@ export function decodeRow(place: string, plain: Uint8Array): JournalRow {
 }
 
 export interface Tip {
-  /** Of the transaction that wrote it; never used twice. */
+  /** Id of the transaction that wrote it; never used twice. */
   readonly id: string;
   readonly floor: number;
   /** The newest revision there is. */

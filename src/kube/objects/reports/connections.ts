@@ -40,7 +40,7 @@ export function formatConnections(report: ReadonlyMap<string, CountsByCluster>):
   );
 }
 
-/** Of one service; empty if there is none, or nothing that makes sense. */
+/** Counts of one service; empty if there are none, or the text is invalid. */
 export function readConnections(text: string | undefined, service: string): CountsByCluster {
   if (text === undefined) return new Map();
   try {

@@ -15,7 +15,7 @@ const lookMs = 2_000;
 const cpuShareMax = 0.1;
 const restartMs = 5_000;
 const restMsMax = 60_000;
-/** Of the kernel's times in /proc, on every platform that Linux runs on today. */
+/** Unit of the kernel's times in /proc, on every platform that Linux runs on today. */
 const ticksPerSecond = 100;
 const lineMax = 2_000;
 

@@ -97,7 +97,7 @@ function pourInto(got: Map<string, number>, amount: number, { group, endpoints, 
   return amount - left;
 }
 
-/** Of ready endpoints of a cluster that some were missing from a while ago, only as many as then count. */
+/** Where endpoints of a cluster were missing a while ago, only as many count as were ready then. */
 function countingPart(cluster: string, endpoints: readonly ModelEndpoint[], { counted = {} }: Routing): number {
   const known = new Map(Object.entries(counted)).get(cluster);
   const ready = endpoints.filter((each) => each.cluster === cluster && each.isReady).length;
