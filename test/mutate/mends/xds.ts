@@ -142,7 +142,24 @@ export const xdsMends: readonly Mend[] = [
     title:
       'a member that opens more streams than it may and keeps them, beside connections that say nothing -> the rest is refused, the silent are closed, and another member does not notice',
     file: 'src/xds/gateways/gateway.ts',
-    was: 'max_pending_requests: waitingMax',
-    became: 'max_pending_requests: streamsMax * Math.min(1, waitingMax)',
+    was: "circuit_breakers: { thresholds: [bounds] },\n    transport_socket: { name: 'internal'",
+    became:
+      "circuit_breakers: { thresholds: [{ ...bounds, max_pending_requests: streamsMax }] },\n    transport_socket: { name: 'internal'",
+  },
+  {
+    test: 'test/gateways-udp.test.ts',
+    title: 'callers by another protocol, name or service than they may -> refused',
+    file: 'src/xds/gateways/service.ts',
+    was: "const rbac = allowed === 'all' ? allowAll : allow(",
+    became: 'const rbac = allowed !== undefined ? allowAll : allow(',
+  },
+  {
+    test: 'test/gateways-udp.test.ts',
+    title:
+      'one of two gateways is killed, and more sessions than a listener has -> others are used, and the rest gets nothing',
+    file: 'src/xds/gateways/udp-near-side.ts',
+    was: 'const bounds = { max_connections: udpSessionsMax, max_requests: udpSessionsMax, max_pending_requests: udpSessionsMax };',
+    became:
+      'const bounds = { max_connections: 1_000_000, max_requests: 1_000_000, max_pending_requests: 1_000_000 + 0 * udpSessionsMax };',
   },
 ];
