@@ -15,11 +15,10 @@ export interface Figure {
 }
 
 export function report(title: string, figures: readonly Figure[]): void {
-  const rows = figures.map(({ name, value, unit, wanted, isMet, note }) => [
-    name,
-    `${format(value)} ${unit}${note === undefined ? '' : `(${note})`}`,
-    wanted === undefined ? '' : `${wanted}: ${isMet ? 'met' : 'MISSED'}`,
-  ]);
+  const rows = figures.map((figure) => {
+    const { name, wanted, isMet } = figure;
+    return [name, formatFigure(figure), wanted === undefined ? '' : `${wanted}: ${isMet ? 'met' : 'MISSED'}`];
+  });
   const widths = [0, 1].map((column) => Math.max(...rows.map((row) => (row[column] as string).length)));
   console.log(`\n${title}`);
   for (const [name, value, wanted] of rows as [string, string, string][]) {
@@ -27,6 +26,10 @@ export function report(title: string, figures: readonly Figure[]): void {
   }
   const file = jsonFile();
   if (file !== undefined) writeFileSync(file, `${JSON.stringify({ title, figures }, null, 2)}\n`);
+}
+
+export function formatFigure({ value, unit, note }: Figure): string {
+  return `${format(value)} ${unit}${note === undefined ? '' : ` (${note})`}`;
 }
 
 export function percentile(sorted: readonly number[], share: number): number {

@@ -29,15 +29,15 @@ const packages = [
 ] as const;
 
 const roots = [
-  'core.v1: Namespace Service Pod Node Secret ConfigMap Event ServiceAccount ResourceQuota',
-  'apps.v1: DaemonSet Deployment StatefulSet',
+  'core.v1: Namespace Service Pod Node Secret ConfigMap Event ServiceAccount ResourceQuota PodTemplate ReplicationController',
+  'apps.v1: DaemonSet Deployment ReplicaSet StatefulSet',
   'authentication.v1: TokenRequest TokenReview SelfSubjectReview',
   'authorization.v1: SelfSubjectAccessReview SubjectAccessReview LocalSubjectAccessReview SelfSubjectRulesReview',
   'autoscaling.v1: Scale',
   'coordination.v1: Lease',
   'discovery.v1: EndpointSlice',
   'events.v1: Event',
-  'networking.v1: NetworkPolicy',
+  'networking.v1: Ingress IngressClass NetworkPolicy',
   'policy.v1: PodDisruptionBudget',
   'rbac.v1: Role ClusterRole RoleBinding ClusterRoleBinding',
   'apiextensions.v1: CustomResourceDefinition',

@@ -274,4 +274,11 @@ describe('join', () => {
     await members.at(north, `${again} 10.7.0.0/16`);
     for (const name of ['inside', 'pool']) await broker.client.delete(endpointSliceType, { namespace, name });
   });
+
+  test('broker accept: sealed exports are allowed, no agent has reported its key -> said, with the next step', async () => {
+    await members.atBroker('init --sealed-exports Allowed');
+    expect((await members.atBroker('accept north')).lines.at(-1)).toBe(
+      'cluster north has reported no key for sealed exports yet: give this command again when its agent runs',
+    );
+  });
 });

@@ -19,6 +19,7 @@ import {
   type LineProcess,
   type NodeHome,
   type ProxyProcess,
+  seenBy,
   startNodeHome,
   startProxyProcess,
   startServers,
@@ -166,7 +167,7 @@ describe.skipIf(why !== '')(`flows on a node${why}`, () => {
     expect(out).toMatch(
       /^FROM +TO +CONN\/S +FAILED\/S +SENT\/S +RECEIVED\/S +CONNECTIONS +FAILED +RESET +SENT +RECEIVED\nnear +far +0\.0 +0\.0 +0B +0B +52 +12 +0 +\S+kB +\S+kB\n/,
     );
-    const page: TrafficPage = JSON.parse((await proxy.get('/traffic')).text);
+    const page = await seenBy<TrafficPage>(home, proxy, '/traffic');
     const sumOf = (rows: readonly { sent: number; received: number }[]) =>
       rows.map(({ sent, received }) => [sent, received]);
     expect(page).toMatchObject({ node: 'node-1', from: 'near', zone: 'n-1', denied: [] });
@@ -189,6 +190,47 @@ describe.skipIf(why !== '')(`flows on a node${why}`, () => {
     expect((await observe('--service', 'shop/nothing')).out).toContain('no connections were recorded');
   });
 
+  test('who may ask parts, without the right to flows -> neither observe nor top shows a connection; with it both do', async () => {
+    const account = {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { namespace: 'portolan-system', name: 'ann' },
+    };
+    const rbac = 'rbac.authorization.k8s.io';
+    const bind = (name: string, roleRef: object) =>
+      put({
+        ...{ apiVersion: `${rbac}/v1`, kind: 'RoleBinding', metadata: { namespace: 'portolan-system', name } },
+        ...{ subjects: [{ ...account.metadata, kind: 'ServiceAccount' }], roleRef: { apiGroup: rbac, ...roleRef } },
+      });
+    const rules = [
+      { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list'] },
+      { apiGroups: [''], resources: ['services/proxy'], verbs: ['get'] },
+      {
+        apiGroups: [''],
+        resources: ['serviceaccounts/token'],
+        resourceNames: ['portolan-admin-caller'],
+        verbs: ['create'],
+      },
+    ];
+    const role = { namespace: 'portolan-system', name: 'asks-parts' };
+    await put(account);
+    await put({ apiVersion: `${rbac}/v1`, kind: 'Role', metadata: role, rules });
+    await bind('asks', { kind: 'Role', name: role.name });
+    const { path } = await home.order<{ path: string }>({ kubeconfigOf: 'ann' });
+    const asAnn = (verb: string) =>
+      run(net.within(node)[0]!, [...net.within(node).slice(1), portolan, verb, '--kubeconfig', path, '-o', 'json'], {
+        timeoutMs: 30_000,
+      });
+    for (const verb of ['observe', 'top']) {
+      const { out, err, code } = await asAnn(verb);
+      expect([JSON.parse(out), code]).toEqual([[], 8]);
+      expect(err).toMatch(/you may not read connections.*ClusterRole portolan:read-flows/);
+    }
+    await bind('reads-flows', { kind: 'ClusterRole', name: 'portolan:read-flows' });
+    expect(JSON.parse((await asAnn('observe')).out)).not.toEqual([]);
+    expect(JSON.parse((await asAnn('top')).out)).not.toEqual([]);
+  });
+
   test('--follow -> a new connection shows within seconds, each once', async () => {
     const [program, ...rest] = command('--follow', '-o', 'json', '--service', 'shop/closed');
     const child = spawn(program!, rest, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -206,14 +248,16 @@ describe.skipIf(why !== '')(`flows on a node${why}`, () => {
   });
 
   test('more new connections than are recorded -> the others are counted by the kernel: none is missing', async () => {
-    const before: FlowPage = JSON.parse((await proxy.get('/flows')).text);
+    const { token: ticket } = await home.order<{ token: string }>({ flowTicket: proxy.admin });
+    const before: FlowPage = JSON.parse((await proxy.get('/flows', { ticket })).text);
     const count = 4000;
     const { failures } = await connect(node, '243.0.0.2', { count, lanes: 100 });
     expect(Object.values(failures).reduce((sum, each) => sum + each, 0)).toBe(count);
     await until('all were read', async () => {
       let [seen, after] = [0, before.next];
       for (;;) {
-        const page: FlowPage = JSON.parse((await proxy.get(`/flows?after=${after}&outcome=refused`)).text);
+        const { text } = await proxy.get(`/flows?after=${after}&outcome=refused`, { ticket });
+        const page: FlowPage = JSON.parse(text);
         seen += page.flows.length + page.forgotten;
         after = page.next;
         const untold = (page.losses.unrecorded ?? 0) - (before.losses.unrecorded ?? 0);

@@ -18,7 +18,7 @@ import { asArgs } from './support/kubectl.ts';
 import { runPortolan } from './support/portolan.ts';
 
 const system = 'portolan-system';
-const usual = ['portolan-admin-caller', 'portolan-agent', 'portolan-dns', 'portolan-proxy'];
+const usual = ['portolan-admin-caller', 'portolan-agent', 'portolan-dns', 'portolan-flow-reader', 'portolan-proxy'];
 const directory = mkdtempSync(join(tmpdir(), 'portolan-install-'));
 let api: ApiProcess;
 let client: Client;

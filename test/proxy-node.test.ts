@@ -81,7 +81,7 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
       return JSON.stringify(seen) === JSON.stringify({ who: [...expected].sort(), failures: {} });
     });
   const rules = () => net.run(node, 'nft list ruleset');
-  const differences = async () => JSON.parse((await proxy.get('/verify', 'POST')).text).differences;
+  const differences = async () => JSON.parse((await proxy.get('/verify', { method: 'POST' })).text).differences;
 
   beforeAll(async () => {
     net = new Namespaces('pn');

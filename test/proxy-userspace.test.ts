@@ -7,10 +7,13 @@ import type { AddressInfo, Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { adminTicketHeader } from '../src/base/admin-headers.ts';
 import { createRealHost } from '../src/base/real/host.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
+import { requestToken } from '../src/kube/client/account-token.ts';
 import { type Client, createClient } from '../src/kube/client/client.ts';
 import { findHome } from '../src/kube/client/kubeconfig.ts';
+import { flowTicketAccount, ticketAudience, ticketLifetimeMs } from '../src/kube/objects/admin-ticket.ts';
 import type { FlowPage } from '../src/proxy/flows/flow.ts';
 import { type ApiProcess, startApi } from './support/api-process.ts';
 import { until } from './support/dns-process.ts';
@@ -128,7 +131,11 @@ describe('proxy in userspace mode', () => {
   test('flows: each connection with its endpoint, one that was refused too, and its bytes at the end', async () => {
     const free = await portOf('x');
     await new Promise((resolve) => servers.pop()!.close(resolve));
-    const page = async (query: string) => (await (await fetch(`${admin}/flows?${query}`)).json()) as FlowPage;
+    const audiences = [ticketAudience(admin)];
+    const { token } = await requestToken(client, { ...flowTicketAccount, lifetimeMs: ticketLifetimeMs, audiences });
+    const headers = { [adminTicketHeader]: token };
+    const page = async (query: string) =>
+      (await (await fetch(`${admin}/flows?${query}`, { headers })).json()) as FlowPage;
     const { next } = await page('');
     await serve('west', [free]);
     await until('both were tried', async () => {

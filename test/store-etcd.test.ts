@@ -29,6 +29,7 @@ let count = 0;
 interface Opening {
   readonly prefix?: string;
   readonly seal?: Seal;
+  readonly jsonBelow?: string;
   readonly onWaiting?: (holder: string) => void;
   readonly isGone?: (holder: string) => Promise<boolean>;
   readonly leaseSeconds?: number;
@@ -44,7 +45,8 @@ async function open(endpoint: EtcdEndpoint, opening: Opening = {}) {
     ...{ client, world, log: opening.log ?? silentLog, key: layout.lock, claimKey: layout.claim },
     ...{ address: 'here', onWaiting, isGone, leaseSeconds },
   });
-  const { store } = await openEtcdStore({ world, client, lock, layout, seal: opening.seal });
+  const { seal, jsonBelow } = opening;
+  const { store } = await openEtcdStore({ world, client, lock, layout, seal, jsonBelow });
   return { store, layout };
 }
 
@@ -227,6 +229,30 @@ describeWith(['etcd'], 'a store on etcd', () => {
     await Promise.all([...many, ...some]);
     expect((await store.range({ prefix: '' })).entries.length).toBe(306);
     expect(store.revision()).toBe(306);
+    await store.close();
+  });
+
+  test('one record below the root of objects is not JSON -> refused with its key; elsewhere or deleted -> opened', async () => {
+    const endpoint = etcdEndpoint({ url: etcd.url });
+    const [prefix, jsonBelow] = ['/broken/', '/registry/'];
+    const bad = '/registry/core/configmaps/x/bad';
+    const first = await open(endpoint, { prefix });
+    await put(first.store, '/registry/core/configmaps/x/good', '{"metadata":{"name":"é"}}');
+    await put(first.store, '/addresses/10.0.0.1', 'no JSON');
+    await put(first.store, bad, '{"metadata":{"name":"bad"');
+    await first.store.close();
+    await expect(open(endpoint, { prefix, jsonBelow })).rejects.toThrow(
+      `the record "${bad}" (etcd key ${prefix}rows/0000000000000003) is not JSON`,
+    );
+    // Its lock was let go, and what the message says helps.
+    const client = new EtcdClient({ endpoints: [endpoint] });
+    await client.txn({ conditions: [], operations: [{ remove: `${prefix}rows/0000000000000003` }] });
+    client.close();
+    const { store } = await open(endpoint, { prefix, jsonBelow });
+    expect((await store.range({ prefix: '' })).entries.map(({ key }) => key)).toEqual([
+      '/addresses/10.0.0.1',
+      '/registry/core/configmaps/x/good',
+    ]);
     await store.close();
   });
 

@@ -1,7 +1,7 @@
 // `portolan up` as real processes on one machine: it joins by file and by standard input, serves names and clusterset
 // addresses, starts again with the same command, ends cleanly, and ends when a part of it dies. Kubeconfigs of homes merge.
 
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,8 @@ import { parseJoinToken } from '../src/clusterset/membership/join-token.ts';
 import { type ApiProcess, startApi } from './support/api-process.ts';
 import { describeWith, pathOf } from './support/counterparts.ts';
 import { takeLoopbackPart } from './support/loopback-part.ts';
-import { portolan, run, runPortolan } from './support/portolan.ts';
+import { run, runPortolan } from './support/portolan.ts';
+import { startUp, type UpProcess } from './support/up-process.ts';
 
 const part = await takeLoopbackPart();
 const range = `127.${part}.0.0/17`;
@@ -24,34 +25,8 @@ describeWith(['kubectl', 'dig', 'envoy'], 'portolan up', () => {
   const kubeconfigOf = (name: string) => join(folder, name, 'admin.kubeconfig');
   const backend = createServer((_request, response) => void response.end('checkout in east\n'));
 
-  interface Up {
-    readonly child: ChildProcess;
-    readonly out: () => string;
-    readonly err: () => string;
-    readonly ended: Promise<number | null>;
-    stop(): Promise<number | null>;
-  }
-
-  /** Resolves when it prints that it is ready. */
-  function up(args: readonly string[], input = ''): Promise<Up> {
-    const child = spawn(portolan, ['up', ...args], { cwd: folder, stdio: ['pipe', 'pipe', 'pipe'] });
-    child.stdin.end(input);
-    let [out, err] = ['', ''];
-    child.stderr.setEncoding('utf8').on('data', (chunk: string) => (err += chunk));
-    const ended = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
-    const stop = () => {
-      if (child.exitCode === null && child.signalCode === null) child.kill('SIGINT');
-      return ended;
-    };
-    stops.push(stop);
-    return new Promise((resolve, reject) => {
-      ended.then((code) => reject(new Error(`portolan up ${args.join(' ')} ended with ${code}: ${out}${err}`)));
-      child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-        out += chunk;
-        if (out.includes('Ctrl-C')) resolve({ child, out: () => out, err: () => err, ended, stop });
-      });
-    });
-  }
+  const up = (args: readonly string[], input = '') =>
+    startUp(args, { cwd: folder, input, onStart: (stop) => void stops.push(stop) });
 
   const at = (name: string, line: string) =>
     runPortolan([...line.split(' '), '--kubeconfig', kubeconfigOf(name)], { cwd: folder });
@@ -80,8 +55,8 @@ describeWith(['kubectl', 'dig', 'envoy'], 'portolan up', () => {
   });
 
   const westArgs = ['--data', 'west', '--join', '-', '--dns-listen', '127.0.0.1:0', '--namespace', 'shop'];
-  let east: Up;
-  let west: Up;
+  let east: UpProcess;
+  let west: UpProcess;
   let westToken = '';
 
   test('join by a file and by standard input -> a name of east gets an answer and a connection in west', async () => {

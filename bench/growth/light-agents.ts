@@ -5,12 +5,12 @@ import { createRealWorld } from '../../src/base/real/world.ts';
 import { endpointShardType } from '../../src/clusterset/kinds/endpoint-shard.ts';
 import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
 import { memberNamespace } from '../../src/clusterset/rules/broker-layout.ts';
-import { publishedRecord } from '../../src/clusterset/rules/shard-record.ts';
 import { type Client, createClient } from '../../src/kube/client/client.ts';
 import type { EndpointSlice } from '../../src/kube/objects/endpoint-slice.ts';
 import { countingTransport } from './counting.ts';
 import { startLightAgent } from './light-agent.ts';
 import type { Order, Reply } from './orders.ts';
+import { changeOf, serviceRecord, sliceRecord } from './records.ts';
 
 const world = createRealWorld();
 const received = { bytes: 0, events: 0 };
@@ -35,9 +35,8 @@ function startAgent(id: string, order: Extract<Order, { kind: 'start' }>): Light
   return { publish: (index, change) => publish(broker, { id, namespace, index, change }) };
 }
 
-/** The number of the change is the hostname of the endpoint. */
 function arrived(id: string, slice: EndpointSlice): void {
-  const change = Number(/^n(\d+)$/.exec(slice.endpoints[0]?.hostname ?? '')?.[1] ?? 0);
+  const change = changeOf(slice);
   const key = `${id} ${change}`;
   if (change === 0 || seen.has(key)) return;
   seen.add(key);
@@ -56,37 +55,15 @@ interface Publication {
 
 async function publish(broker: Client, { id, namespace, index, change }: Publication): Promise<void> {
   const service = { namespace: 'shop', name: `${id}-s${index}` };
-  const endpoint = {
-    addresses: ['10.1.0.1'],
-    conditions: { ready: true },
-    ...(change === 0 ? {} : { hostname: `n${change}` }),
-  };
-  const ports = [{ name: 'http', protocol: 'TCP' as const, port: 8080 }];
-  const slice = { name: `${service.name}-a.shop.pods`, addressType: 'IPv4' as const, endpoints: [endpoint], ports };
-  const wanted = publishedRecord(slice, { service, namespace });
+  const wanted = sliceRecord({ service, namespace, addresses: ['10.1.0.1'], change });
   if (change > 0) {
-    const present = await broker.get<EndpointSlice>(
-      endpointShardType,
-      wanted.metadata as { name: string; namespace: string },
-    );
+    const at = wanted.metadata as { name: string; namespace: string };
+    const present = await broker.get<EndpointSlice>(endpointShardType, at);
     await broker.update<EndpointSlice>(endpointShardType, { ...present, endpoints: wanted.endpoints });
     return;
   }
   await broker.create(endpointShardType, wanted);
-  const metadata = { namespace, name: `${service.name}.shop` };
-  const spec = {
-    type: 'ClusterSetIP',
-    exportedAt: '2026-01-01T00:00:00Z',
-    ports: [{ name: 'http', protocol: 'TCP', port: 80 }],
-    readyEndpoints: 1,
-    endpointShards: 1,
-  };
-  await broker.create(serviceShardType, {
-    apiVersion: 'portolan.dev/v1alpha1',
-    kind: 'ServiceShard',
-    metadata,
-    spec,
-  } as never);
+  await broker.create(serviceShardType, serviceRecord(service, { namespace, ready: 1, slices: 1 }));
 }
 
 function send(reply: Reply): void {

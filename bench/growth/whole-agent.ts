@@ -1,48 +1,73 @@
-// One whole agent among the light ones: `portolan agent` as a process, with a home of its own.
+// One whole agent among the light ones: `portolan agent` as a process, with a home of its own that is a process too.
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { silentLog } from '../../src/base/log.ts';
 import { brokerToken } from '../../src/cli/clusterset/broker-token.ts';
 import { join } from '../../src/cli/clusterset/join.ts';
 import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { parseJoinToken } from '../../src/clusterset/membership/join-token.ts';
 import { type Client, createClient } from '../../src/kube/client/client.ts';
+import { findHome } from '../../src/kube/client/kubeconfig.ts';
 import { namespaceType } from '../../src/kube/objects/namespace.ts';
-import { type Home, startHome } from '../../src/main/home/part.ts';
+import { type ApiProcess, startApi } from '../../test/support/api-process.ts';
 import { type Broker, clusterset, host, pause, world } from './broker.ts';
 
 const portolan = fileURLToPath(new URL('../../bin/portolan', import.meta.url));
 
-export interface WholeAgent {
-  readonly child: ChildProcess;
+export class WholeAgent {
   readonly client: Client;
-  readonly home: Home;
-  stop(): Promise<void>;
+  readonly home: ApiProcess;
+  child: ChildProcess;
+
+  constructor(client: Client, home: ApiProcess) {
+    this.client = client;
+    this.home = home;
+    this.child = this.#start();
+  }
+
+  async restart(meanwhile: () => Promise<void>): Promise<void> {
+    await this.#end('SIGTERM');
+    await meanwhile();
+    this.child = this.#start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#end('SIGKILL');
+    await this.home.stop('SIGKILL');
+  }
+
+  #start(): ChildProcess {
+    const at = ['--kubeconfig', this.home.kubeconfig];
+    const args = ['agent', ...at, '--admin-listen', '127.0.0.1:0', '--log-level', 'error'];
+    return spawn(portolan, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const exited = once(this.child, 'exit');
+    this.child.kill(signal);
+    await exited;
+  }
 }
 
 export async function startWholeAgent(broker: Broker, directory: string): Promise<WholeAgent> {
-  const home = await startHome({ world, log: silentLog, directory, listen: { host: '127.0.0.1', port: 0 } });
-  const client = createClient(home.transport, { world, userAgent: 'bench' });
+  const home = await startApi({ data: directory });
+  const access = await findHome({ host, clock: world.clock, kubeconfig: home.kubeconfig });
+  const client = createClient(world.network.http(access), { world, userAgent: 'bench' });
   await client.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
   const request = { client: broker.client, access: broker.access, clusterset, id: 'whole', spec: {} };
   const token = await brokerToken({ ...request, lifetimeMs: 600_000, isRenewal: false });
   const deps = { world, host, print: () => {}, setExitCode: () => {} };
   const claims = { region: '', zone: '', podRanges: [], serviceRanges: [] };
   await join(deps, { home: client, token: parseJoinToken(token), claims, lifetimeMs: 24 * 3_600_000 });
-  const args = ['agent', '--kubeconfig', home.kubeconfig, '--admin-listen', '127.0.0.1:0', '--log-level', 'error'];
-  const child = spawn(portolan, args, { stdio: ['ignore', 'ignore', 'inherit'] });
-  const stop = async () => {
-    child.kill('SIGKILL');
-    await home.stop();
-  };
-  return { child, client, home, stop };
+  return new WholeAgent(client, home);
 }
 
-export async function untilImported({ client }: WholeAgent, count: number): Promise<void> {
+/** Counts without reading them: a hundred thousand imports are no small answer. */
+export async function untilImported({ client }: Pick<WholeAgent, 'client'>, count: number): Promise<void> {
   for (;;) {
-    const { items } = await client.list(serviceImportType, { namespace: 'shop' });
-    if (items.length >= count) return;
-    await pause(500);
+    const { items, metadata } = await client.list(serviceImportType, { namespace: 'shop', limit: 1 });
+    if (items.length + (metadata.remainingItemCount ?? 0) >= count) return;
+    await pause(200);
   }
 }

@@ -12,6 +12,7 @@ import { keepPartLease } from '../../src/kube/controller/part-lease.ts';
 import { conditionOf } from '../../src/kube/objects/conditions.ts';
 import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../src/kube/objects/endpoint-slice.ts';
 import { leaseType } from '../../src/kube/objects/lease.ts';
+import { carriesServicesAnnotation } from '../../src/kube/objects/reports/carried-services.ts';
 import { type Service, serviceType } from '../../src/kube/objects/service.ts';
 import { createNamespace, SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
 import { type Fault, withFaults } from '../faults.ts';
@@ -221,6 +222,21 @@ describe('derived services', () => {
     expect([await ready(west), await ready(east)]).toEqual(['False/NotCarried', 'True/Ready']);
     const found = await find<ServiceImport>(west, serviceImportType, key);
     expect(conditionOf(found?.status?.conditions, 'Ready')?.message).toMatch(/nothing .* routes .* embedded/);
+  });
+
+  test('derived services: an embedded home whose proxies carry Services -> ready; one of them does not -> not ready', async () => {
+    const { set, west } = await start({ set: { clusterSetIP: 'derived' }, embedded: ['west'] });
+    await createNamespace(set.home('west'), 'portolan-system').catch(() => {});
+    const lease = (node: string, annotations: Record<string, string>) => {
+      const made = proxyLease(set.time, 3600);
+      return { ...made, metadata: { ...made.metadata, name: `portolan-proxy-${node}`, annotations } };
+    };
+    await west.create(leaseType, lease('node-1', { [carriesServicesAnnotation]: 'true' }));
+    await set.time.advance(4_000);
+    expect(await ready(west)).toBe('True/Ready');
+    await west.create(leaseType, lease('node-2', {}));
+    await set.time.advance(4_000);
+    expect(await ready(west)).toBe('False/NotCarried');
   });
 });
 

@@ -1,5 +1,5 @@
-// Keeps the imports of a home in a fact index for those who carry their traffic: one watch each for imports, their slices and
-// the claims of addresses. While the home is away, the last facts stay.
+// Keeps the imports of a home in a fact index for those who carry their traffic: one watch each for imports, their slices, the
+// claims of addresses and, if they are wanted, Services. While the home is away, the last facts stay.
 
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
@@ -8,11 +8,19 @@ import type { Client } from '../kube/client/client.ts';
 import { ForwardingSink } from '../kube/controller/forwarding-sink.ts';
 import { Reflector } from '../kube/controller/reflector.ts';
 import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../kube/objects/endpoint-slice.ts';
+import { type Service, serviceType } from '../kube/objects/service.ts';
 import { areUnreadable, followClaims } from './claims/follow-claims.ts';
 import type { ServedAddresses } from './claims/served-addresses.ts';
 import type { FactIndex } from './facts/fact-index.ts';
 import { createImportListReader } from './lists/import-list.ts';
 import { createSliceListReader } from './lists/slice-list.ts';
+
+/** Services of this cluster, one by one. */
+interface ServiceSink {
+  upsert(service: Service): void;
+  remove(key: string): void;
+  keys(): IterableIterator<string>;
+}
 
 export interface FollowImportsOptions {
   readonly client: Client;
@@ -20,6 +28,8 @@ export interface FollowImportsOptions {
   readonly log: Log;
   readonly facts: FactIndex;
   readonly addresses: ServedAddresses;
+  /** Own Services and all slices are followed too; absent if imports are all that is wanted. */
+  readonly services?: ServiceSink;
 }
 
 export interface FollowedImports {
@@ -31,9 +41,9 @@ export interface FollowedImports {
   stop(): void;
 }
 
-export function followImports({ facts, addresses, ...options }: FollowImportsOptions): FollowedImports {
+export function followImports({ facts, addresses, services, ...options }: FollowImportsOptions): FollowedImports {
   const listed = Promise.withResolvers<void>();
-  const waiting = new Set(['imports', 'slices', 'claims']);
+  const waiting = new Set(['imports', 'slices', 'claims', ...(services === undefined ? [] : ['services'])]);
   const onListed = (what: string) => {
     waiting.delete(what);
     if (waiting.size > 0) return;
@@ -59,7 +69,7 @@ export function followImports({ facts, addresses, ...options }: FollowImportsOpt
     ...options,
     log: options.log.with({ watch: endpointSliceType.plural }),
     type: endpointSliceType,
-    labelSelector: importedServiceNameLabel,
+    labelSelector: services === undefined ? importedServiceNameLabel : undefined,
     decodeList: createSliceListReader(),
     sink: new ForwardingSink(
       {
@@ -81,7 +91,16 @@ export function followImports({ facts, addresses, ...options }: FollowImportsOpt
     onListed: () => addresses.setListed(),
     onSettled: () => onListed('claims'),
   });
-  const reflectors = [imports, slices, claims];
+  const own =
+    services &&
+    new Reflector<Service>({
+      ...options,
+      log: options.log.with({ watch: serviceType.plural }),
+      type: serviceType,
+      sink: new ForwardingSink(services, () => onListed('services')),
+      onState: () => {},
+    });
+  const reflectors = [imports, slices, claims, ...(own === undefined ? [] : [own])];
   return {
     start: () => {
       for (const reflector of reflectors) reflector.start();

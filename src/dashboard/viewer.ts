@@ -6,7 +6,7 @@ import { memberRecordName } from '../clusterset/rules/broker-layout.ts';
 import { requestToken } from '../kube/client/account-token.ts';
 import { install } from '../kube/client/apply.ts';
 import type { Client } from '../kube/client/client.ts';
-import { ticketAccount } from '../kube/objects/admin-ticket.ts';
+import { flowReaderRules, ticketAccount } from '../kube/objects/admin-ticket.ts';
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
 import type { KubernetesObject } from '../kube/objects/object.ts';
@@ -50,6 +50,7 @@ const systemRules = [
   { apiGroups: [''], resources: ['services/proxy', 'pods/proxy'], verbs: ['get'] },
   // A part in a Pod answers only who shows a ticket.
   { apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: [ticketAccount.name], verbs: ['create'] },
+  ...flowReaderRules,
 ];
 
 function viewerManifests(): Manifest<KubernetesObject>[] {

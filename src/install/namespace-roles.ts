@@ -5,6 +5,7 @@ import { serviceAccessPolicyType } from '../clusterset/kinds/service-access-poli
 import { serviceExportType } from '../clusterset/kinds/service-export.ts';
 import { serviceImportType } from '../clusterset/kinds/service-import.ts';
 import { trafficShiftType } from '../clusterset/kinds/traffic-shift.ts';
+import { flowReaderRole, flowReaderRules } from '../kube/objects/admin-ticket.ts';
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import { clusterRoleType, readVerbs } from '../kube/objects/rbac.ts';
 
@@ -39,5 +40,7 @@ export function namespaceRoles(): Manifest[] {
     ),
     // Part of no other role: who may export does not decide who may call, unless an admin binds it.
     manifest(clusterRoleType, { name: 'portolan:limit-callers' }, { rules: [{ ...policies, verbs: writes }] }),
+    // To be bound in portolan-system.
+    manifest(clusterRoleType, { name: flowReaderRole }, { rules: [...flowReaderRules] }),
   ];
 }

@@ -1,6 +1,6 @@
 // All objects of an installation, in the order in which they are written. Pure.
 
-import { ticketAccount } from '../kube/objects/admin-ticket.ts';
+import { ticketAccountOf, ticketKinds } from '../kube/objects/admin-ticket.ts';
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
 import {
@@ -37,7 +37,7 @@ export function commonObjects(): Manifest[] {
       {},
     ),
     ...secretNamespaces.map((name) => manifest(namespaceType, { name }, {})),
-    manifest(serviceAccountType, ticketAccount, {}),
+    ...ticketKinds.map((kind) => manifest(serviceAccountType, ticketAccountOf(kind), {})),
     ...namespaceRoles(),
     ...admissionObjects(),
     criticalPods(),

@@ -179,12 +179,16 @@ function dnsPart({ dns, listenAddress }: Values): Part {
   };
 }
 
-function proxyPart({ envoy }: Values): Part {
+function proxyPart({ envoy, proxy }: Values): Part {
   return {
     name: 'proxy',
     workload: 'DaemonSet',
     replicas: undefined,
-    args: ['proxy', ...whenSet(envoy.enabled, 'envoy.enabled', ['--envoy', '--envoy-uid', String(envoyUid)])],
+    args: [
+      'proxy',
+      ...whenSet(proxy.services, 'proxy.services', ['--services']),
+      ...whenSet(envoy.enabled, 'envoy.enabled', ['--envoy', '--envoy-uid', String(envoyUid)]),
+    ],
     ports: [],
     clusterRules: [],
     systemRules: [],

@@ -51,7 +51,10 @@ const ofParts: Readonly<Record<PartName, Readonly<Record<string, string>> & { re
     stubAdvertise: 'Where authorities of federations post stub zones, IP[:PORT]; empty takes none.',
     stubServiceType: 'Type of the Service behind that address.',
   },
-  proxy: { about: "A node's clusterset IPs in the kernel, by nftables." },
+  proxy: {
+    about: "A node's clusterset IPs in the kernel, by nftables.",
+    services: 'Carries the cluster IPs of Services too, on nodes without kube-proxy.',
+  },
   peering: {
     about: 'Server and client of other meshes.',
     trustDomain: 'Trust domain of this mesh, such as acme.example.',

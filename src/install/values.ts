@@ -76,7 +76,10 @@ export interface Values {
     /** Type of the Service behind that address. */
     readonly stubServiceType: string;
   };
-  readonly proxy: PartValues;
+  readonly proxy: PartValues & {
+    /** Whether it carries the cluster IPs of Services, on nodes without kube-proxy. */
+    readonly services: boolean;
+  };
   readonly peering: PartValues & {
     readonly replicas: number;
     readonly trustDomain: string;
@@ -152,7 +155,7 @@ export const defaultValues: Values = {
     stubServiceType: 'LoadBalancer',
     ...pod,
   },
-  proxy: { enabled: true, cpu: '50m', memory: '192Mi', ...pod },
+  proxy: { enabled: true, cpu: '50m', memory: '192Mi', services: false, ...pod },
   peering: {
     enabled: false,
     replicas: 2,

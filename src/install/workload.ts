@@ -1,7 +1,7 @@
 // The objects of one part: account, rights, workload, Service, PodDisruptionBudget, NetworkPolicy. Pure.
 
 import { homeObjects, serviceWriterObjects } from '../clusterset/membership/home-objects.ts';
-import { proxyObjects } from '../clusterset/membership/proxy-objects.ts';
+import { proxyObjects, proxyServicesObjects } from '../clusterset/membership/proxy-objects.ts';
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import type { ResourceType } from '../kube/objects/object.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
@@ -109,10 +109,11 @@ const rightsElsewhere: Partial<Record<PartName, () => Manifest[]>> = { agent: ho
 function rightsOf(part: Part): Gated[] {
   const written = rightsElsewhere[part.name];
   if (written !== undefined) {
-    const byChoice = part.name === 'agent' ? serviceWriterObjects() : [];
     return [
       ...always(written().filter(({ type }) => type.kind !== 'Namespace')),
-      ...gated({ path: 'agent.writeServices', equals: true }, byChoice),
+      ...(part.name === 'agent'
+        ? gated({ path: 'agent.writeServices', equals: true }, serviceWriterObjects())
+        : gated({ path: 'proxy.services', equals: true }, proxyServicesObjects())),
     ];
   }
   const place = nameOf(part);

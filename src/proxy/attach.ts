@@ -94,7 +94,8 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
   if (options.node !== undefined)
     places.push(follow<Node>(nodeType, { name: options.node }, (node) => ({ node })) as Informer<never>);
 
-  const imports = followImports({ client, world, log, facts: state.facts, addresses: state.addresses });
+  const services = options.view.carriesServices ? state.own : undefined;
+  const imports = followImports({ client, world, log, facts: state.facts, addresses: state.addresses, services });
   for (const informer of places) informer.start();
   imports.start();
   const stopping = new AbortController();

@@ -26,6 +26,8 @@ export interface View {
   readonly networks: SetNetworks;
   /** Whether a clusterset address is in the ranges of this proxy. */
   readonly serves: (ip: string) => boolean;
+  /** Whether an address is in the ranges of this cluster's own Services; absent if those are not carried here. */
+  readonly servesOwn?: (ip: string) => boolean;
   /** Why an endpoint cannot be used here; undefined if it can. */
   readonly refusal: (address: string, cluster: string) => string | undefined;
   /** Addresses of this node, as its Node object has them. */
@@ -48,6 +50,8 @@ export interface ServedImport {
   readonly slices: readonly NamedSlice[];
   /** Why an address of the import is not served; undefined if it is. */
   readonly addressProblem: (address: string) => string | undefined;
+  /** Whether an address that is none of the clusterset's is lent to the import by a Service that is carried here. */
+  readonly isLent?: (address: string) => boolean;
   /** The way to other networks; absent while it has not been looked at. */
   readonly nearSide?: NearSideView;
   /** What this node has seen of endpoints by TCP; absent while nobody looks. */
@@ -62,7 +66,8 @@ export function choose(served: ServedImport, view: View): Choice {
   const problems = new Set(owner.traffic?.problems);
   const ports: PortChoice[] = [];
   const affinitySeconds = owner.traffic?.affinitySeconds ?? 0;
-  const problemOf = (ip: string) => addressProblem(ip) ?? (view.serves(ip) ? undefined : outsideRanges(ip));
+  const isServed = (ip: string) => view.serves(ip) || (view.servesOwn?.(ip) === true && served.isLent?.(ip) === true);
+  const problemOf = (ip: string) => addressProblem(ip) ?? (isServed(ip) ? undefined : outsideRanges(ip));
   if (owner.kind === 'Headless') {
     const wayTo = (cluster: string, family: Family) => wayToEndpoint(cluster, family, { view, nearSide });
     if (view.noGateways === undefined)

@@ -1,6 +1,6 @@
 // The ranges of clusterset addresses: those that the home has of the clusterset, and whether a mode can serve them. Pure.
 
-import { formatRange, type IpRange, parseRange } from '../base/net/ip.ts';
+import { doRangesOverlap, formatRange, type IpRange, parseRange } from '../base/net/ip.ts';
 import { clusterSetDefaults } from '../clusterset/kinds/cluster-set.ts';
 import { readAddressPlan } from '../clusterset/rules/address-plan.ts';
 import type { ConfigMap } from '../kube/objects/config-map.ts';
@@ -26,6 +26,15 @@ export function modeProblem(ranges: readonly IpRange[], mode: ProxyMode): string
     if (mode === 'nftables' && isLoopback)
       return `${formatRange(range)}: the kernel forwards nothing to loopback addresses; use --mode userspace`;
   }
+  return undefined;
+}
+
+/** Why clusterset addresses and those of the cluster's own Services cannot be carried by one table; undefined if they can. */
+export function overlapProblem(clusterSet: readonly IpRange[], services: readonly IpRange[]): string | undefined {
+  for (const range of clusterSet)
+    for (const other of services)
+      if (doRangesOverlap(range, other))
+        return `${formatRange(range)} of the clusterset overlaps ${formatRange(other)} of this cluster's Services: choose another addressRanges.clusterSet in the ClusterSet`;
   return undefined;
 }
 

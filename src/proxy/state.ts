@@ -10,6 +10,7 @@ import type { Answering } from '../clusterset/rules/choice/answering.ts';
 import { readRouting } from '../clusterset/rules/routing/routing.ts';
 import { type Choice, choose, type View } from './choose.ts';
 import type { NearSideView } from './near-side.ts';
+import { OwnServices } from './own-services.ts';
 
 const noChoice: Choice = { ports: [], problems: [] };
 /** Times at which facts were seen are shown by nothing here. */
@@ -21,6 +22,8 @@ export class ProxyState {
   readonly facts: FactIndex;
   /** Whose address is whose. */
   readonly addresses = new ServedAddresses((key) => this.#mark(key));
+  /** Services of this cluster; none are here unless they are carried. */
+  readonly own: OwnServices;
   readonly #dirty = new Set<string>();
   /** Imports whose addresses may be others than `addresses` knows. */
   readonly #touched = new Set<string>();
@@ -39,6 +42,7 @@ export class ProxyState {
   constructor(view: View, facts = new FactIndex({ clock: noClock, holdsTraffic: true })) {
     this.#view = view;
     this.facts = facts;
+    this.own = new OwnServices({ facts, onChange: (key) => this.#mark(key), onLent: (key) => this.#touch(key) });
     for (const key of facts.keys('imports')) this.#touch(key);
     facts.onTouch((ownerKey) => {
       if (ownerKey[0] === 'i') this.#touch(ownerKey.slice(2));
@@ -54,6 +58,7 @@ export class ProxyState {
   setView(view: View): void {
     this.#view = view;
     for (const key of this.facts.keys('imports')) this.#mark(key);
+    for (const key of this.own.stateKeys()) this.#mark(key);
   }
 
   /** The way to other networks: only services with endpoints there are worked out again. */
@@ -101,6 +106,8 @@ export class ProxyState {
 
   choiceOf(key: string): Choice {
     this.#settle();
+    const ownService = OwnServices.keyIn(key);
+    if (ownService !== undefined) return this.own.choiceOf(ownService, this.#view);
     const owner = this.facts.ownerOf(`i/${key}`);
     const slices = owner.isPresent ? this.facts.slicesOf(`i/${key}`, owner) : [];
     this.#noteRemote(key, slices);
@@ -108,8 +115,9 @@ export class ProxyState {
     else this.#counted.add(key);
     if (!owner.isPresent) return noChoice;
     const addressProblem = (ip: string) => this.addresses.problemOf(ip, key);
+    const isLent = (ip: string) => this.own.lends(key, ip);
     const seen = { nearSide: this.#nearSide, answering: this.#answering };
-    const choice = choose({ owner, slices, addressProblem, ...seen }, this.#view);
+    const choice = choose({ owner, slices, addressProblem, isLent, ...seen }, this.#view);
     this.#noteSample(key, choice);
     return choice;
   }

@@ -28,6 +28,8 @@ export interface ViewInput {
   readonly ranges: readonly IpRange[];
   /** Ranges of this cluster's own Services. */
   readonly serviceRanges: readonly IpRange[];
+  /** Cluster IPs of this cluster's own Services are carried here too. */
+  readonly carriesServices?: boolean;
   /** Userspace mode: the kernel does not translate, so loopback endpoints and own cluster IPs can be used. */
   readonly isUserspace: boolean;
 }
@@ -61,6 +63,7 @@ export function viewOf(input: ViewInput): View {
     internalAddresses: internalAddresses(node),
     ...(input.isUserspace ? { noGateways: 'userspace mode carries nothing between networks' } : {}),
     serves: (ip) => isIn(ip, input.ranges),
+    ...(input.carriesServices ? { servesOwn: (ip: string) => isIn(ip, input.serviceRanges) } : {}),
     refusal: refusalOf(input),
     ...(ranges.length === 0 ? {} : { isOnNode: (address: string) => isIn(address, ranges) }),
   };

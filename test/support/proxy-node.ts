@@ -21,6 +21,7 @@ import { defaultValues } from '../../src/install/values.ts';
 import { requestToken } from '../../src/kube/client/account-token.ts';
 import { install } from '../../src/kube/client/apply.ts';
 import { type Client, createClient } from '../../src/kube/client/client.ts';
+import { flowTicketAccount, ticketAudience, ticketLifetimeMs } from '../../src/kube/objects/admin-ticket.ts';
 import { isAlreadyExists, isNotFound } from '../../src/kube/objects/api-error.ts';
 import { type AnyObject, parseApiVersion } from '../../src/kube/objects/object.ts';
 import { systemNamespace } from '../../src/kube/objects/ours.ts';
@@ -50,7 +51,11 @@ export type Order =
   | { readonly put: AnyObject }
   | { readonly patch: AnyObject; readonly subresource?: string }
   | { readonly remove: AnyObject }
-  | { readonly get: AnyObject };
+  | { readonly get: AnyObject }
+  /** A ticket that lets its bearer read the connections that the part at this URL has seen. */
+  | { readonly flowTicket: string }
+  /** The path of a kubeconfig of an account in portolan-system. */
+  | { readonly kubeconfigOf: string };
 
 const clusterset = 'prod';
 const world = createRealWorld();
@@ -137,6 +142,11 @@ async function obey(order: Order): Promise<unknown> {
     const { metadata, apiVersion: _a, kind: _k, ...body } = order.patch;
     const { subresource } = order;
     return client.patch(typeOf(order.patch), metadata, { kind: 'merge', body }, subresource ? { subresource } : {});
+  }
+  if ('kubeconfigOf' in order) return { path: await kubeconfigOf(order.kubeconfigOf) };
+  if ('flowTicket' in order) {
+    const audiences = [ticketAudience(order.flowTicket)];
+    return requestToken(client, { ...flowTicketAccount, lifetimeMs: ticketLifetimeMs, audiences });
   }
   if ('get' in order) return orNull(client.get(typeOf(order.get), order.get.metadata));
   return orNull(client.delete(typeOf(order.remove), order.remove.metadata));

@@ -3,6 +3,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { adminTicketHeader } from '../../src/base/admin-headers.ts';
 import type { AnyObject } from '../../src/kube/objects/object.ts';
 import { until } from './dns-process.ts';
 import type { Namespaces, Place } from './namespaces.ts';
@@ -96,7 +97,10 @@ export interface ProxyProcess {
   log(): string;
   whenReady(): Promise<void>;
   /** From its admin endpoint. */
-  get(path: string, method?: string): Promise<{ readonly status: number; readonly text: string }>;
+  get(
+    path: string,
+    options?: { readonly method?: string; readonly ticket?: string },
+  ): Promise<{ readonly status: number; readonly text: string }>;
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
@@ -125,8 +129,9 @@ export async function startProxyProcess(
     admin,
     log: () => log,
     whenReady: () => until('the proxy is ready', has(/^ready /m)),
-    get: async (path, method = 'GET') => {
-      const args = ['-s', '-X', method, '-w', '\\n%{http_code}', `${admin}${path}`];
+    get: async (path, { method = 'GET', ticket } = {}) => {
+      const header = ticket === undefined ? [] : ['-H', `${adminTicketHeader}: ${ticket}`];
+      const args = ['-s', '-X', method, ...header, '-w', '\\n%{http_code}', `${admin}${path}`];
       const text = await net.output(place, 'curl', args);
       const at = text.lastIndexOf('\n');
       return { status: Number(text.slice(at + 1)), text: text.slice(0, at) };
@@ -136,6 +141,12 @@ export async function startProxyProcess(
       await ended;
     },
   };
+}
+
+/** What a proxy has seen of connections, as JSON. */
+export async function seenBy<T>(home: NodeHome, proxy: ProxyProcess, path: string): Promise<T> {
+  const { token } = await home.order<{ token: string }>({ flowTicket: proxy.admin });
+  return JSON.parse((await proxy.get(path, { ticket: token })).text) as T;
 }
 
 /** Servers that name themselves; see name-servers.mjs. */

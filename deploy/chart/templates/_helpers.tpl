@@ -51,6 +51,7 @@ proxy:
   enabled: true
   cpu: 50m
   memory: 192Mi
+  services: false
   cpuLimit: ""
   nodeSelector: {}
   affinity: {}

@@ -114,13 +114,16 @@ describe('admin endpoint asked from another address than loopback', () => {
       metrics: createMetrics(),
       notReady: () => '',
       status: () => ({ secret: 1 }),
-      routes: { '/switch': { methods: ['POST'], handle: async () => ({ switched: ++switched }) } },
+      routes: {
+        '/switch': { methods: ['POST'], handle: async () => ({ switched: ++switched }) },
+        '/flows': { methods: ['GET'], isOfFlows: true, handle: async () => ({ flows: [] }) },
+      },
       registrations: [
         {
           ...{ part: 'dns', holder: 'a_1', announce: () => {}, problem: () => '' },
-          refusalOf: async (ticket) => {
+          refusalOf: async (ticket, kind) => {
             seen.push(ticket);
-            return ticket === 'good' ? undefined : { status: 403, why: 'not yours' };
+            return ticket === 'good' || ticket === kind ? undefined : { status: 403, why: 'not yours' };
           },
         },
       ],
@@ -152,6 +155,15 @@ describe('admin endpoint asked from another address than loopback', () => {
     expect(await from(outside, '/status', { headers: { 'portolan-ticket': 'stolen' } })).toEqual([403, 'not yours']);
     expect(await from(outside, '/status', { headers: { 'portolan-ticket': 'good' } })).toEqual([200, '{"secret":1}']);
     expect(await from('127.0.0.1', '/status')).toEqual([200, '{"secret":1}']);
+  });
+
+  test('what is seen of connections -> only with a ticket for it, from this machine too', async () => {
+    for (const host of [outside, '127.0.0.1']) {
+      expect(await from(host, '/flows')).toEqual([401, expect.stringContaining('the right to flows')]);
+      expect((await from(host, '/flows', { headers: { 'portolan-ticket': 'admin' } }))[0]).toBe(403);
+      expect((await from(host, '/flows', { headers: { 'portolan-ticket': 'flows' } }))[0]).toBe(200);
+    }
+    expect((await from(outside, '/status', { headers: { 'portolan-ticket': 'flows' } }))[0]).toBe(403);
   });
 
   test('from another address of loopback, as sidecars of service meshes pass requests on -> needs a ticket', async () => {

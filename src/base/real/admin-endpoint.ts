@@ -33,8 +33,11 @@ export interface AdminRegistration {
   /** Why the home did not take the last renewal; empty if it did. */
   problem(): string;
   /** Why a caller with this ticket gets no answer; undefined if it gets one. */
-  refusalOf(ticket: string): Promise<Refusal | undefined>;
+  refusalOf(ticket: string, kind: TicketKind): Promise<Refusal | undefined>;
 }
+
+/** What a ticket opens: what parts have seen of connections, or the rest. */
+type TicketKind = 'admin' | 'flows';
 
 interface Refusal {
   readonly status: number;
@@ -43,6 +46,8 @@ interface Refusal {
 
 export interface AdminRoute {
   readonly methods: readonly string[];
+  /** Needs a ticket for flows, from loopback too: other users of this machine have no right to see connections. */
+  readonly isOfFlows?: boolean;
   /** Answers in JSON; an error it throws is the caller's mistake. */
   handle(request: { readonly method: string; readonly query: URLSearchParams }): Promise<unknown>;
 }
@@ -68,8 +73,9 @@ export function startAdminEndpoint(options: AdminEndpointOptions): Promise<Admin
       if (request.method !== 'GET') return answer(response, 405, 'only GET\n');
       respond(options, path, response).catch((error: unknown) => answer(response, 500, `${error}\n`));
     };
-    if (isOpenTo(request, path)) return serve();
-    refusalOf(request, registrations).then((refused) => {
+    const isOfFlows = options.routes?.[path]?.isOfFlows ?? false;
+    if (!isOfFlows && isOpenTo(request, path)) return serve();
+    refusalOf(request, { registrations, isOfFlows }).then((refused) => {
       if (refused === undefined) serve();
       else answer(response, refused.status, `${refused.why}\n`);
     });
@@ -106,14 +112,18 @@ function isOpenTo({ socket }: IncomingMessage, path: string): boolean {
 /** All registrations of an endpoint are at one home. */
 async function refusalOf(
   { headers }: IncomingMessage,
-  [registration]: readonly AdminRegistration[],
+  { registrations, isOfFlows }: { readonly registrations: readonly AdminRegistration[]; readonly isOfFlows: boolean },
 ): Promise<Refusal | undefined> {
+  const [registration] = registrations;
   const ticket = headers[adminTicketHeader];
   const instead = `from other machines only ${[...openPaths].join(', ')} are answered without a ticket; ask through the home, as portolan dig and doctor do, or on the machine itself by a loopback address`;
-  if (typeof ticket !== 'string' || ticket === '') return { status: 401, why: instead };
+  if (typeof ticket !== 'string' || ticket === '') return { status: 401, why: isOfFlows ? flowsInstead : instead };
   if (registration === undefined) return { status: 403, why: 'this part has no home that could check tickets' };
-  return registration.refusalOf(ticket);
+  return registration.refusalOf(ticket, isOfFlows ? 'flows' : 'admin');
 }
+
+const flowsInstead =
+  'connections are shown to those who have the right to flows; ask through the home, as portolan observe and top do';
 
 function measure({ metrics, notReady, registrations = [] }: AdminEndpointOptions): void {
   metrics.gauge({

@@ -25,6 +25,7 @@ import {
   type SliceOwner,
   type SlicePacking,
   trafficOfImport,
+  trafficOfService,
   unpackOwner,
   unpackSlice,
   unpackSliceHead,
@@ -42,7 +43,7 @@ const unsettledMax = 16;
 
 export interface FactIndexOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Whether imports are kept with what kernel rules and xDS resources need of them; names do without. */
+  /** Whether owners are kept with what kernel rules and xDS resources need of them; names do without. */
   readonly holdsTraffic?: boolean;
 }
 
@@ -52,7 +53,7 @@ export class FactIndex {
   readonly #owners = new PackedMap();
   readonly #slices = new PackedMap();
   readonly #writer = new ByteWriter(4096);
-  readonly #packing: SlicePacking = { writer: this.#writer, shapes: new SliceShapes() };
+  readonly #packing: SlicePacking;
   readonly #texts = new RememberedTexts();
   readonly #listeners = new Set<TouchListener>();
   /** Slices that were stored and that their owners do not list yet: a list brings those of one owner in a row. */
@@ -62,6 +63,7 @@ export class FactIndex {
   constructor(options: FactIndexOptions) {
     this.#clock = options.clock;
     this.#holdsTraffic = options.holdsTraffic ?? false;
+    this.#packing = { writer: this.#writer, shapes: new SliceShapes(), keepsOwnZones: this.#holdsTraffic };
   }
 
   onTouch(listener: TouchListener): () => void {
@@ -81,7 +83,8 @@ export class FactIndex {
   upsertService(service: Service): void {
     const key = keyOfOwner('s', service.metadata.namespace ?? '', service.metadata.name);
     this.#touch(key);
-    this.#storeOwner(key, { ...factsOfService(service, this.#nowMs()), slices: this.#owner(key).slices });
+    const traffic = this.#holdsTraffic ? trafficOfService(service) : {};
+    this.#storeOwner(key, { ...factsOfService(service, this.#nowMs()), ...traffic, slices: this.#owner(key).slices });
   }
 
   removeService(key: string): void {
@@ -213,8 +216,7 @@ export class FactIndex {
   #owner(ownerKey: string): OwnerFacts {
     const at = this.#owners.locateText(ownerKey);
     if (at < 0) return absentOwner;
-    const hasTraffic = this.#holdsTraffic && ownerKey[0] === 'i';
-    return unpackOwner(new ByteReader(this.#owners.buffer, at, this.#texts), serviceIn(ownerKey), hasTraffic);
+    return unpackOwner(new ByteReader(this.#owners.buffer, at, this.#texts), serviceIn(ownerKey), this.#holdsTraffic);
   }
 
   #storeOwner(ownerKey: string, facts: OwnerFacts): void {

@@ -18,7 +18,7 @@ export interface EndpointFacts {
   /** Empty if it has none of its own. */
   readonly hostname: string;
   readonly isReady: boolean;
-  /** Empty if unknown; only of imported slices. */
+  /** Empty if unknown; of imported slices, and of own ones where traffic is carried. */
   readonly zone: string;
   /** Set for an endpoint of another network, which has no address of its own here: the family that it has there. */
   readonly behindGateway?: 'IPv4' | 'IPv6';
@@ -186,6 +186,17 @@ export function factsOfService(object: Service, seenMs: number): Omit<OwnerFacts
   };
 }
 
+/** What a data plane needs of a Service beside its name: the same fields as an import has. */
+export function trafficOfService({ metadata, spec }: Service): Pick<OwnerFacts, 'traffic' | 'trafficDistribution'> {
+  const { sessionAffinity, sessionAffinityConfig, internalTrafficPolicy, ports } = spec ?? {};
+  const traffic = trafficOfImport({
+    metadata: { name: metadata.name },
+    spec: { ports, sessionAffinity, sessionAffinityConfig, internalTrafficPolicy },
+  });
+  const trafficDistribution: unknown = spec?.trafficDistribution;
+  return { traffic, trafficDistribution: typeof trafficDistribution === 'string' ? trafficDistribution : '' };
+}
+
 export interface SliceOwner {
   readonly service: string;
   readonly isImported: boolean;
@@ -285,18 +296,20 @@ export function unpackOwner(reader: ByteReader, service: string, hasTraffic: boo
 export interface SlicePacking {
   readonly writer: ByteWriter;
   readonly shapes: SliceShapes;
+  /** Zones of imported endpoints always are. */
+  readonly keepsOwnZones?: boolean;
 }
 
 /** Straight from the object: no list brings more of anything than of slices. */
 export function packSlice(
-  { writer, shapes }: SlicePacking,
+  { writer, shapes, keepsOwnZones = false }: SlicePacking,
   slice: EndpointSlice,
   owner: SliceOwner,
   seenMs: number,
 ): Uint8Array {
   const { metadata, endpoints } = slice;
   const { service, isImported, cluster } = owner;
-  const zones = isImported ? zonesOf(listOf(endpoints)) : [];
+  const zones = isImported || keepsOwnZones ? zonesOf(listOf(endpoints)) : [];
   // The name of a slice begins with that of its service nearly always.
   packBehind(writer.reset(), service, metadata.name);
   const hasHostnames = (endpoints ?? []).some(({ hostname }) => (hostname ?? '') !== '');

@@ -9,6 +9,7 @@ import { endpointShardType } from '../../clusterset/kinds/endpoint-shard.ts';
 import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
 import { refusal } from '../../clusterset/rules/endpoint-address.ts';
 import { fingerprintOf, readPublicKey } from '../../clusterset/rules/sealing/trusted-keys.ts';
+import { readSetPolicy } from '../../clusterset/rules/set-policy.ts';
 import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
@@ -101,7 +102,7 @@ async function lookAccepted(
 
 async function brokerAccept(client: Client, request: AcceptRequest): Promise<string[]> {
   const { clusterset, id } = request;
-  await readClusterSet(client, clusterset);
+  const { sealing } = readSetPolicy(await readClusterSet(client, clusterset));
   const members = await readMembers(client, clusterset);
   const member = members.find((one) => one.id === id);
   if (member?.record === undefined) {
@@ -134,7 +135,7 @@ async function brokerAccept(client: Client, request: AcceptRequest): Promise<str
     ...(note === undefined ? [] : [note]),
     ...gatewayLines(object, members),
     ...sourceLines(object),
-    ...sealingLines(member, object),
+    ...(sealing.isAllowed ? sealingLines(member, object) : []),
   ];
 }
 
@@ -150,7 +151,8 @@ function sealingKeyFor({ id, cluster }: KnownMember, given: string | undefined):
 
 function sealingLines({ id, cluster }: KnownMember, { spec }: Cluster): string[] {
   const reported = readPublicKey(cluster.status?.sealingKey);
-  if (reported === undefined) return [];
+  if (reported === undefined)
+    return [`cluster ${id} has reported no key for sealed exports yet: give this command again when its agent runs`];
   const fingerprint = fingerprintOf(reported);
   if (spec.sealingKey === fingerprint)
     return [`key ${fingerprint}: must be the one that portolan sealing show prints in ${id}`];

@@ -2,12 +2,12 @@
 // are open go on. Both are fields of objects: the Cluster at the broker, which its admin writes, and the ServiceExport here.
 
 import type { Command } from 'commander';
+import { createHpke } from '../../base/real/hpke.ts';
 import { refuseOtherSet } from '../../clusterset/explain/broker-state.ts';
 import { requireMembership, withBroker } from '../../clusterset/explain/consult.ts';
+import { readOwnRecord } from '../../clusterset/explain/own-record.ts';
 import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
 import { drainAnnotation, type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
-import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
-import { recordName } from '../../clusterset/rules/names.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { notFoundError } from '../exit-codes.ts';
@@ -76,11 +76,11 @@ async function lookService(
   { namespace, name, isDraining }: { readonly namespace: string; readonly name: string; readonly isDraining: boolean },
 ): Promise<Look> {
   const membership = await requireMembership(home);
-  const ref = { namespace: membership.namespace, name: recordName({ namespace, name }) };
-  const shard = await withBroker(deps.world, membership, (broker) =>
-    getOrUndefined<ServiceShard>(broker, serviceShardType, ref),
+  const hpke = createHpke(deps.world.random);
+  const found = await withBroker(deps.world, membership, (broker) =>
+    readOwnRecord({ home, broker, membership, hpke, service: { namespace, name } }),
   );
-  if (shard !== undefined && (shard.spec.draining === true) === isDraining)
+  if (found?.isDraining === isDraining)
     return { done: `the broker has it: ${namespace}/${name} in cluster ${membership.clusterId}` };
   return { waiting: `the agent of cluster ${membership.clusterId} has not written it to the broker yet` };
 }

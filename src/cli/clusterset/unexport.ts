@@ -3,11 +3,11 @@
 
 import type { Command } from 'commander';
 import { errorText } from '../../base/log.ts';
+import { createHpke } from '../../base/real/hpke.ts';
 import { requireMembership, withBroker } from '../../clusterset/explain/consult.ts';
+import { readOwnRecord } from '../../clusterset/explain/own-record.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
-import { serviceShardType } from '../../clusterset/kinds/service-shard.ts';
 import { madeAnnotation, placementLabel, policyLabel } from '../../clusterset/rules/agent-marks.ts';
-import { recordName } from '../../clusterset/rules/names.ts';
 import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { refusedError } from '../exit-codes.ts';
@@ -83,10 +83,10 @@ async function waitForWithdrawal(
 ): Promise<string> {
   const membership = await requireMembership(home);
   const key = `${namespace}/${name}`;
-  const ref = { namespace: membership.namespace, name: recordName({ namespace, name }) };
+  const hpke = createHpke(deps.world.random);
   return withBroker(deps.world, membership, (broker) => {
     const look = async () =>
-      (await getOrUndefined(broker, serviceShardType, ref)) === undefined
+      (await readOwnRecord({ home, broker, membership, hpke, service: { namespace, name } })) === undefined
         ? { done: `${key} is withdrawn` }
         : { waiting: `the agent of cluster ${membership.clusterId} has not removed it from the broker yet` };
     return waitUntil(deps, { what: `unexport ${key}`, timeoutMs, look });

@@ -18,6 +18,7 @@ export interface ProxyFlags {
   readonly range: readonly string[];
   readonly nodeRange: readonly string[];
   readonly serviceRange: readonly string[];
+  readonly services?: boolean;
   readonly redirect: readonly string[];
   readonly envoy?: boolean;
   readonly envoyUid?: string;
@@ -65,6 +66,10 @@ export function addProxyCommand(program: Command, run: (flags: ProxyFlags) => Pr
         "this cluster's own Services, which cannot be endpoints here",
         'what its ServiceCIDRs say',
       ),
+    )
+    .option(
+      '--services',
+      "carry the cluster IPs of this cluster's own Services too, on nodes without kube-proxy; wants --service-range where the home does not say",
     )
     .addOption(
       list(

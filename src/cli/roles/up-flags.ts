@@ -20,6 +20,7 @@ export interface UpConfig {
   readonly dns: UpDns;
   readonly stub: UpStub | undefined;
   readonly proxy: UpProxyMode;
+  readonly carriesServices: boolean;
   readonly peering: UpPeering | undefined;
   readonly network: string | undefined;
   /** Where other networks reach the gateway that runs here. */
@@ -64,6 +65,7 @@ export async function upConfig(host: Host, flags: UpFlags): Promise<UpConfig> {
     dns: { ...dnsOf(flags, advertise), forward: await nameserversOf(host, '--forward', flags.forward) },
     stub: stubOf(flags, advertise),
     proxy: flags.proxy,
+    carriesServices: flags.services === true,
     peering:
       flags.trustDomain === undefined
         ? undefined

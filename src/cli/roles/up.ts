@@ -21,6 +21,7 @@ export interface UpFlags extends SnapshotFlags, HomeEtcdFlags {
   readonly stubListen?: string;
   readonly forward: string[];
   readonly proxy: UpProxyMode;
+  readonly services?: boolean;
   readonly trustDomain?: string;
   readonly peeringListen: string;
   readonly ingress: string[];
@@ -79,6 +80,7 @@ export function addUpCommand(program: Command, run: (flags: UpFlags) => Promise<
         .choices(['auto', 'nftables', 'userspace', 'off'])
         .default('auto'),
     )
+    .option('--services', 'route the cluster IPs of Services on this machine too, by nftables')
     .option('--trust-domain <domain>', 'also run peering, as the mesh with this trust domain')
     .option('--peering-listen <host:port>', 'with --trust-domain: address for peers', '0.0.0.0:8008')
     .addOption(list('--ingress <host:port...>', 'with --trust-domain: the ingress for connections of peers'))

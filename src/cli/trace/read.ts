@@ -3,7 +3,13 @@
 
 import type { World } from '../../base/world.ts';
 import { consultBroker } from '../../clusterset/explain/consult.ts';
-import { listAll, type MemberState, readSetState } from '../../clusterset/explain/set-state.ts';
+import {
+  listAll,
+  type MemberState,
+  maySayNames,
+  readSetState,
+  type SetState,
+} from '../../clusterset/explain/set-state.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
@@ -63,10 +69,10 @@ export async function readTrace({ world, homes, service, from, unread }: TraceRe
   const { state, merged } = await consultBroker({
     world,
     membership,
-    run: async (broker) => ({
-      state: await readSetState({ home, broker, membership, clock: world.clock, keys: [key] }),
-      merged: await mergedView(broker, membership, service),
-    }),
+    run: async (broker) => {
+      const found = await readSetState({ home, broker, membership, clock: world.clock, keys: [key] });
+      return { state: found, merged: await mergedView(broker, { membership, service, policy: found.policy }) };
+    },
   });
   const exporting = state.members.filter(
     ({ id, shards }) => shards.has(key) || homes.some((one) => one.membership.clusterId === id),
@@ -92,13 +98,21 @@ function homeOf(homes: readonly TracedHome[], id: string): Client | undefined {
   return homes.find(({ membership }) => membership.clusterId === id)?.client;
 }
 
+interface MergedViewRequest extends Pick<SetState, 'policy'> {
+  readonly membership: MembershipRecord;
+  readonly service: ServiceKey;
+}
+
 async function mergedView(
   broker: Client,
-  { clusterset }: MembershipRecord,
-  service: ServiceKey,
+  { membership, service, policy }: MergedViewRequest,
 ): Promise<Mark | undefined> {
-  const ref = { namespace: clusterset, name: recordName(service) };
-  const view = await getOrUndefined<ServiceImport>(broker, serviceImportType, ref);
+  const ref = { namespace: membership.clusterset, name: recordName(service) };
+  const view = maySayNames(policy)
+    ? await getOrUndefined<ServiceImport>(broker, serviceImportType, ref)
+    : (await listAll<ServiceImport>(broker, serviceImportType, { namespace: ref.namespace })).find(
+        ({ metadata }) => metadata.name === ref.name,
+      );
   const clusters = (view?.status?.clusters ?? []).map(({ cluster }) => cluster);
   return view && { at: view.metadata.creationTimestamp, detail: `of ${clusters.join(', ') || 'no cluster'}` };
 }

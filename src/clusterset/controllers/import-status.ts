@@ -30,7 +30,7 @@ export interface ImportStatusFacts {
 }
 
 const notRouted =
-  'its address is that of a derived Service, and nothing in this cluster routes the cluster IPs of Services: its home is embedded; let it allocate addresses (clusterSetIP: allocate of the Cluster) and run portolan proxy on each node';
+  'its address is that of a derived Service, and nothing in this cluster routes the cluster IPs of Services: its home is embedded; run portolan proxy --services on each node, or let it allocate addresses (clusterSetIP: allocate of the Cluster) and run portolan proxy on each node';
 
 const notCarried =
   'it has an address that nothing in this cluster serves: no portolan proxy has reported lately; run one on each node, or let the set derive Services (clusterSetIP: derived)';

@@ -11,6 +11,7 @@ import { createInformer, type Informer } from '../../kube/controller/informer.ts
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { partLabel, partRenewMs, partState } from '../../kube/objects/part-lease.ts';
+import { areServicesCarried } from '../../kube/objects/reports/carried-services.ts';
 import {
   type CountsByCluster,
   connectionsAnnotation,
@@ -44,7 +45,9 @@ export class DataPlanes {
   readonly #options: DataPlanesOptions;
   readonly #leases: Informer<Lease>;
   #hasProxy: boolean | undefined;
-  #routesServices: boolean | undefined;
+  #hasDataPlane: boolean | undefined;
+  /** Its node proxies carry the cluster IPs of its Services. */
+  #areServicesCarried = false;
   #unreachedFrom: ReadonlyMap<string, readonly string[]> = new Map();
   #gateways: ReadonlyMap<string, string> = new Map();
   #silent: ReadonlyMap<string, ReadonlyMap<string, SilentFrom>> = new Map();
@@ -80,9 +83,10 @@ export class DataPlanes {
     return this.#hasProxy;
   }
 
-  /** A Kubernetes cluster has a data plane for its Services; an embedded home has none. */
+  /** A Kubernetes cluster has a data plane for its Services; an embedded home has one only where its proxies carry them. */
   get routesServices(): boolean | undefined {
-    return this.#routesServices;
+    if (this.#hasDataPlane !== false) return this.#hasDataPlane;
+    return this.#hasProxy === undefined ? undefined : this.#areServicesCarried;
   }
 
   /** Nodes whose proxies have reported that they cannot reach a cluster of another network, by cluster. */
@@ -136,12 +140,17 @@ export class DataPlanes {
     this.#proxies = living.length;
     this.#lookAtSilent(living);
     const unreachedFrom = unreachedIn(living);
-    const isSame = isSameGateways && isSameJson([...unreachedFrom], [...this.#unreachedFrom]);
+    const areCarried = areServicesCarried(living);
+    const isSame =
+      areCarried === this.#areServicesCarried &&
+      isSameGateways &&
+      isSameJson([...unreachedFrom], [...this.#unreachedFrom]);
     if (hasProxy === this.#hasProxy && isSame) return;
     // While the home was away no proxy could renew: each has time to do so.
     if (!hasProxy && this.#hasProxy && this.#options.homeAnswersForMs() < renewalMsMax)
       return isSameGateways ? undefined : this.#options.onChange();
     this.#hasProxy = hasProxy;
+    this.#areServicesCarried = areCarried;
     this.#unreachedFrom = unreachedFrom;
     this.#options.onChange();
   }
@@ -156,14 +165,14 @@ export class DataPlanes {
 
   async #askHome(): Promise<void> {
     try {
-      this.#routesServices = !(await isEmbedded(this.#options.home));
+      this.#hasDataPlane = !(await isEmbedded(this.#options.home));
     } catch (error) {
       if (this.#isStopped) return;
       // A home that refuses to say is not an embedded one.
-      if (error instanceof ApiError && error.code < 500) this.#routesServices = true;
+      if (error instanceof ApiError && error.code < 500) this.#hasDataPlane = true;
       else this.#retry = this.#options.world.timers.after(askAgainMs, () => void this.#askHome());
     }
-    if (this.#routesServices !== undefined) this.#options.onChange();
+    if (this.#hasDataPlane !== undefined) this.#options.onChange();
   }
 }
 

@@ -60,12 +60,19 @@ export interface SetStateRequest {
 export async function readSetState(request: SetStateRequest): Promise<SetState> {
   const { home, broker, membership, clock, keys } = request;
   const set = await readClusterSet(broker, membership.clusterset);
+  const policy = readSetPolicy(set);
+  const wanted = keys && { keys: new Set(keys), isNamed: maySayNames(policy) && keys.length <= fewKeysMax };
   const memories = await readVerdicts(home);
   const known = await readMembers(broker, membership.clusterset);
   const members = await Promise.all(
-    known.map((member) => readMember(broker, { member, memory: memories.get(member.id), clock, keys })),
+    known.map((member) => readMember(broker, { member, memory: memories.get(member.id), clock, wanted })),
   );
-  return { set, policy: readSetPolicy(set), members, older: await readOlder(broker, set, members) };
+  return { set, policy, members, older: await readOlder(broker, set, members) };
+}
+
+/** The broker notes requests: where exports may be sealed none names a service. */
+export function maySayNames({ sealing }: Pick<SetPolicy, 'sealing'>): boolean {
+  return !sealing.isAllowed;
 }
 
 /** By cluster id. The agent's verdict counts here, whether its reasons still hold or not. */
@@ -97,16 +104,23 @@ interface MemberRequest {
   readonly member: KnownMember;
   readonly memory: LeaseMemory | undefined;
   readonly clock: SetStateRequest['clock'];
-  readonly keys: readonly string[] | undefined;
+  readonly wanted: Wanted | undefined;
 }
 
-async function readMember(broker: Client, { member, memory, clock, keys }: MemberRequest): Promise<MemberState> {
+/** All services if there is none. */
+interface Wanted {
+  readonly keys: ReadonlySet<string>;
+  /** They may be asked for by name. */
+  readonly isNamed: boolean;
+}
+
+async function readMember(broker: Client, { member, memory, clock, wanted }: MemberRequest): Promise<MemberState> {
   const { namespace } = member.cluster.spec;
   const known = { ...member, memory, verdict: memory?.verdict ?? 'alive' };
   try {
     const lease = await readHeartbeat(broker, namespace);
     const leaseReadMs = clock.wallMs();
-    return { ...known, lease, leaseReadMs, shards: await readShards(broker, namespace, keys) };
+    return { ...known, lease, leaseReadMs, shards: await readShards(broker, namespace, wanted) };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const unread = { lease: undefined, leaseReadMs: clock.wallMs(), shards: new Map() };
@@ -117,18 +131,17 @@ async function readMember(broker: Client, { member, memory, clock, keys }: Membe
 /** So many are asked for one by one; more are quicker to pick out of a list. */
 export const fewKeysMax = 50;
 
-async function readShards(broker: Client, namespace: string, keys: readonly string[] | undefined) {
+async function readShards(broker: Client, namespace: string, wanted: Wanted | undefined) {
   const shards = new Map<string, ServiceShard>();
-  if (keys === undefined || keys.length > fewKeysMax) {
-    const wanted = keys && new Set(keys);
+  if (wanted?.isNamed !== true) {
     for (const shard of await listAll<ServiceShard>(broker, serviceShardType, { namespace })) {
       const service = parseRecordName(shard.metadata.name);
       const key = service && formatServiceKey(service);
-      if (key !== undefined && wanted?.has(key) !== false) shards.set(key, shard);
+      if (key !== undefined && wanted?.keys.has(key) !== false) shards.set(key, shard);
     }
     return shards;
   }
-  for (const key of keys) {
+  for (const key of wanted.keys) {
     const name = recordName(parseServiceKey(key));
     const shard = await getOrUndefined<ServiceShard>(broker, serviceShardType, { namespace, name });
     if (shard !== undefined) shards.set(key, shard);

@@ -4,7 +4,7 @@
 import type { Manifest } from '../../kube/objects/manifest.ts';
 import { brokerObjects, memberNamespaceObject, memberObjects } from './broker-objects.ts';
 import { homeObjects, serviceWriterObjects } from './home-objects.ts';
-import { proxyObjects } from './proxy-objects.ts';
+import { proxyObjects, proxyServicesObjects } from './proxy-objects.ts';
 
 export interface ManifestFile {
   readonly name: string;
@@ -51,6 +51,11 @@ export function deployManifests(): ManifestFile[] {
       name: 'proxy.yaml',
       says: ['The account of node proxies in their own cluster. A proxy also needs root on its node, and its network.'],
       manifests: proxyObjects(),
+    },
+    {
+      name: 'proxy-services.yaml',
+      says: ['The right of node proxies to read Services, given by choice: for portolan proxy --services.'],
+      manifests: proxyServicesObjects(),
     },
   ];
 }

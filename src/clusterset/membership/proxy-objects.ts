@@ -38,6 +38,17 @@ export function proxyObjects(): Manifest[] {
   ];
 }
 
+/** By choice: proxies that carry the cluster IPs of Services read them. */
+export function proxyServicesObjects(): Manifest[] {
+  const name = 'portolan:proxy-services';
+  const subjects: Subject[] = [{ kind: 'ServiceAccount', name: proxyAccountName, namespace: systemNamespace }];
+  const rules: PolicyRule[] = [{ apiGroups: [''], resources: ['services'], verbs: [...readVerbs] }];
+  return [
+    manifest(clusterRoleType, { name }, { rules }),
+    manifest(clusterRoleBindingType, { name }, { subjects, roleRef: roleRefOf('ClusterRole', name) }),
+  ];
+}
+
 const clusterRules: PolicyRule[] = [
   { apiGroups: ['multicluster.x-k8s.io'], resources: ['serviceimports', 'serviceexports'], verbs: [...readVerbs] },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: [...readVerbs] },

@@ -4,6 +4,7 @@
 import { inParallel } from '../../base/in-parallel.ts';
 import { errorText } from '../../base/log.ts';
 import { PartAdmin } from '../../kube/client/part-admin.ts';
+import { flowReaderRole } from '../../kube/objects/admin-ticket.ts';
 import { isForbidden } from '../../kube/objects/api-error.ts';
 import type { Lease } from '../../kube/objects/lease.ts';
 import { partLabel, partState } from '../../kube/objects/part-lease.ts';
@@ -56,7 +57,7 @@ export class Proxies {
   }
 }
 
-const notAllowed = 'you may not ask its proxies (get of services/proxy or pods/proxy in portolan-system)';
+const notAllowed = `you may not see its connections (the ClusterRole ${flowReaderRole}, bound in portolan-system, has the rights)`;
 
 /** Those that report. A home that is not current has none: its Leases are old. */
 function proxiesOf(watch: HomeWatch, nowMs: number): Lease[] {

@@ -3,6 +3,12 @@
 const ofMessages: Readonly<Record<string, string>> = {
   'apps.v1.Deployment': 'A wish for so many Pods of one template. It is stored here; nothing runs it.',
   'apps.v1.DaemonSet': 'A wish for a Pod of one template on every node. It is stored here; nothing runs it.',
+  'apps.v1.ReplicaSet': 'A wish for so many Pods of one template. It is stored here; nothing runs it.',
+  'core.v1.PodTemplate': 'A template that others make Pods of.',
+  'core.v1.ReplicationController': 'A wish for so many Pods of one template. It is stored here; nothing runs it.',
+  'networking.v1.Ingress':
+    'Names and paths by which Services are reached from outside. It is stored here; nothing serves it.',
+  'networking.v1.IngressClass': 'Who serves the Ingresses that name it. It is stored here; nothing reads it.',
   'networking.v1.NetworkPolicy': 'Which traffic Pods take and send. It is stored here; nothing enforces it.',
   'policy.v1.PodDisruptionBudget': 'How many Pods may be away at once. It is stored here; nothing enforces it.',
   'apps.v1.StatefulSet':
@@ -77,7 +83,7 @@ const ofFields: Readonly<Record<string, string>> = {
   'core.v1.Secret.type': 'What it is for; some types ask for certain keys. Cannot be changed.',
   'core.v1.ServicePort.appProtocol': 'What is spoken on top: http, kubernetes.io/h2c, or a name of your own.',
   'core.v1.ServicePort.name': 'Needed if there is more than one port.',
-  'core.v1.ServicePort.nodePort': 'The port on every node. It is kept as given: no node listens here.',
+  'core.v1.ServicePort.nodePort': 'The port on every node. Each Service has its own; nothing listens on it.',
   'core.v1.ServicePort.port': 'The port of the Service.',
   'core.v1.ServicePort.protocol': 'TCP, UDP or SCTP; TCP if not set.',
   'core.v1.ServicePort.targetPort': 'The port of the endpoints, by number or by name; the same number if not set.',

@@ -104,6 +104,6 @@ function behaviourOf<T extends KubernetesObject>(facts: BuiltinKind<T>, message:
 }
 
 /** For the writer of an object whose kind is kept for the tools that bring it. */
-export function storedOnly(kind: string, verb: 'runs' | 'enforces'): string {
+export function storedOnly(kind: string, verb: 'runs' | 'enforces' | 'serves'): string {
   return `this home stores the ${kind}; nothing here ${verb} it`;
 }

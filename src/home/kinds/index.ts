@@ -5,12 +5,15 @@ import type { ApiAccess } from '../security/create-access.ts';
 import { configMapKind, secretKind } from './config.ts';
 import { endpointSliceKind } from './endpoint-slice.ts';
 import { eventKind, newEventKind } from './event.ts';
+import { ingressClassKind, ingressKind } from './ingress.ts';
 import { leaseKind } from './lease.ts';
 import { namespaceKind } from './namespace.ts';
 import { nodeKind } from './node.ts';
 import { podKind } from './pod.ts';
+import { podTemplateKind } from './pod-template.ts';
 import { networkPolicyKind, podDisruptionBudgetKind } from './policies.ts';
 import { createRbacKinds } from './rbac.ts';
+import { replicaSetKind, replicationControllerKind } from './replicas.ts';
 import { resourceQuotaKind } from './resource-quota.ts';
 import { createReviewKinds } from './reviews.ts';
 import { createServiceKind, type ServiceKindOptions } from './service.ts';
@@ -28,6 +31,8 @@ export function builtinKinds(options: BuiltinKindsOptions): Kind[] {
     createServiceKind(options),
     endpointSliceKind,
     podKind,
+    podTemplateKind,
+    replicationControllerKind,
     nodeKind,
     secretKind,
     configMapKind,
@@ -36,8 +41,11 @@ export function builtinKinds(options: BuiltinKindsOptions): Kind[] {
     leaseKind,
     resourceQuotaKind,
     deploymentKind,
+    replicaSetKind,
     statefulSetKind,
     daemonSetKind,
+    ingressKind,
+    ingressClassKind,
     networkPolicyKind,
     podDisruptionBudgetKind,
     ...(options.extra ?? []),

@@ -443,7 +443,8 @@ describe('kinds: fields to select by', () => {
 test('kinds: metadata.generation -> counted for the kinds of which Kubernetes counts it, and for no other', () => {
   const counted = kinds.filter((kind) => kind.behaviour.hasGeneration).map((kind) => kind.kind);
   expect(counted.sort()).toEqual([
-    ...['DaemonSet', 'Deployment', 'EndpointSlice', 'NetworkPolicy', 'Pod', 'PodDisruptionBudget', 'StatefulSet'],
+    ...['DaemonSet', 'Deployment', 'EndpointSlice', 'Ingress', 'IngressClass', 'NetworkPolicy', 'Pod'],
+    ...['PodDisruptionBudget', 'ReplicaSet', 'ReplicationController', 'StatefulSet'],
   ]);
   expect(customResourceDefinitionKind.behaviour.hasGeneration).toBe(true);
 });

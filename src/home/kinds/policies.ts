@@ -9,7 +9,11 @@ import type { Kind } from '../model/kind.ts';
 import { builtinKind, storedOnly } from './builtin.ts';
 
 interface NetworkPolicy extends KubernetesObject {
-  spec?: { podSelector?: LabelSelector; policyTypes?: string[]; ingress?: object[]; egress?: object[] };
+  spec?: { podSelector?: LabelSelector; policyTypes?: string[]; ingress?: PolicyRule[]; egress?: PolicyRule[] };
+}
+
+interface PolicyRule {
+  ports?: { port?: number | string; endPort?: number }[];
 }
 
 export const networkPolicyKind: Kind = builtinKind<NetworkPolicy>({
@@ -34,7 +38,24 @@ function validateNetworkPolicy({ spec }: NetworkPolicy): FieldError[] {
   if (spec?.podSelector !== undefined) checkLabelSelector(errors, 'spec.podSelector', spec.podSelector);
   for (const [index, type] of (spec?.policyTypes ?? []).entries())
     checkOneOf(errors, `spec.policyTypes[${index}]`, type, ['Ingress', 'Egress']);
+  for (const direction of ['ingress', 'egress'] as const) {
+    for (const [index, rule] of (spec?.[direction] ?? []).entries())
+      checkEndPorts(errors, `spec.${direction}[${index}].ports`, rule);
+  }
   return errors;
+}
+
+function checkEndPorts(errors: FieldError[], field: string, { ports = [] }: PolicyRule): void {
+  for (const [index, { port, endPort }] of ports.entries()) {
+    if (endPort === undefined) continue;
+    const why =
+      typeof port !== 'number'
+        ? 'may not be specified when `port` is not a number'
+        : endPort < port
+          ? 'must be greater than or equal to `port`'
+          : undefined;
+    if (why !== undefined) errors.push(invalid(`${field}[${index}].endPort`, endPort, why));
+  }
 }
 
 interface PodDisruptionBudget extends KubernetesObject {

@@ -1,4 +1,4 @@
-// The Service kind: its columns, and cluster IPs taken and given back in the commit that changes the Service.
+// The Service kind: its columns, and cluster IPs and node ports taken and given back in the commit that changes the Service.
 
 import { formatIp, parseIp } from '../../base/net/ip.ts';
 import type { Random } from '../../base/world.ts';
@@ -9,6 +9,7 @@ import { column, formatLabels, nameColumn, orNone, wideColumn } from '../model/c
 import type { Admission, Kind } from '../model/kind.ts';
 import { invalidObject } from '../model/status.ts';
 import { builtinKind } from './builtin.ts';
+import { settleNodePorts } from './node-ports.ts';
 import {
   addressesWanted,
   clusterIpChangeErrors,
@@ -45,15 +46,19 @@ export function createServiceKind(options: ServiceKindOptions): Kind {
       'spec.clusterIP': (service) => service.spec?.clusterIP ?? '',
       'spec.type': (service) => service.spec?.type ?? '',
     },
-    behaviour: { isMetadataInStatus: true, admit: (admission) => admitService(admission, addresses) },
+    behaviour: { isMetadataInStatus: true, admit: (admission) => admitService(admission, addresses, options.random) },
   });
 }
 
-async function admitService(admission: Admission, addresses: ServiceAddresses): Promise<void> {
+async function admitService(admission: Admission, addresses: ServiceAddresses, random: Random): Promise<void> {
   const service = admission.object as unknown as Service;
   const previous = admission.previous as unknown as Service | undefined;
-  if (admission.operation === 'delete') return releaseOthers(admission, previous ?? service, [], addresses);
+  if (admission.operation === 'delete') {
+    await settleNodePorts(admission, random);
+    return releaseOthers(admission, previous ?? service, [], addresses);
+  }
   settleServiceFields(service, previous);
+  refuse(admission, await settleNodePorts(admission, random));
   const spec = service.spec ?? {};
   refuse(admission, [
     ...settleServiceFamilies(spec, addresses.families),

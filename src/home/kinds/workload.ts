@@ -27,7 +27,7 @@ const deploymentType: ResourceType = {
 const daemonSetType: ResourceType = { ...deploymentType, plural: 'daemonsets', kind: 'DaemonSet' };
 const statefulSetType: ResourceType = { ...deploymentType, plural: 'statefulsets', kind: 'StatefulSet' };
 
-const scaleFields: ScaleFields = {
+export const scaleFields: ScaleFields = {
   replicas: ['spec', 'replicas'],
   statusReplicas: ['status', 'replicas'],
   selectorOf: (object) => {
@@ -94,11 +94,11 @@ function formatReady({ spec, status }: Deployment | StatefulSet): string {
   return `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`;
 }
 
-function containersOf(template: PodTemplate | undefined, field: 'name' | 'image'): string {
+export function containersOf(template: PodTemplate | undefined, field: 'name' | 'image'): string {
   return (template?.spec?.containers ?? []).map((container) => container[field] ?? '').join(',');
 }
 
-interface WorkloadSpec {
+export interface WorkloadSpec {
   replicas?: number;
   selector?: LabelSelector;
   template?: PodTemplate;
@@ -228,7 +228,7 @@ function fixedPart(spec: StatefulSet['spec']): unknown {
   return [spec?.selector, spec?.serviceName, spec?.podManagementPolicy, spec?.volumeClaimTemplates];
 }
 
-function checkWorkload(errors: FieldError[], spec: WorkloadSpec, kind: string): void {
+export function checkWorkload(errors: FieldError[], spec: WorkloadSpec, kind: string): void {
   checkNotNegative(errors, 'spec.replicas', spec.replicas);
   checkNotNegative(errors, 'spec.minReadySeconds', spec.minReadySeconds);
   checkNotNegative(errors, 'spec.revisionHistoryLimit', spec.revisionHistoryLimit);

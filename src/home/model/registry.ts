@@ -16,6 +16,8 @@ export interface Served {
   /** The beginning of an answer; the revision and the stored bytes follow. */
   readonly opening: string;
   readonly openingUnstored: string;
+  /** Of an item in a list. As in Kubernetes, items of custom kinds alone name their kind. */
+  readonly openingInList: string;
   /** Objects of earlier revisions are brought into the form of the schema when they are read; 0 if there are none. */
   readonly renewsBefore: number;
   /** Tells encodings of one event apart that were made by different versions or schemas. */
@@ -120,6 +122,7 @@ function serveVersion(kind: Kind, version: KindVersion, verbs: ReadonlySet<strin
     verbs,
     opening: `${openingUnstored}"resourceVersion":"`,
     openingUnstored,
+    openingInList: `${version.protobufMessage === undefined ? openingUnstored : '{"metadata":{'}"resourceVersion":"`,
     renewsBefore: kind.schemaRevision ?? 0,
     encodingName: `${apiVersion}@${kind.schemaRevision ?? 0}`,
     isTerminating: false,

@@ -173,7 +173,7 @@ function renewedEntry(served: Served, entry: Entry): Encoded {
 function encodeItems(served: Served, stored: readonly Entry[], opening: string, closing: string): Buffer {
   const isAsStored = served.renewsBefore === 0 && served.kind.storedAs === undefined;
   const entries: readonly Encoded[] = isAsStored ? stored : stored.map((entry) => renewedEntry(served, entry));
-  const openings = entries.map((entry) => openingOf(served, entry.revision));
+  const openings = entries.map((entry) => `${served.openingInList}${entry.revision}",`);
   let length = Buffer.byteLength(opening) + Math.max(0, entries.length - 1) + closing.length;
   for (let index = 0; index < entries.length; index++) {
     length += openings[index]!.length + entries[index]!.latin1.length - storedOpening.length;

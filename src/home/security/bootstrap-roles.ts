@@ -1,6 +1,7 @@
 // The roles and bindings every home has from its first start: Kubernetes' own names where people know them, and no more
 // than is needed. Data only; writing them is bootstrap.ts.
 
+import { flowReaderRole, flowReaderRules } from '../../kube/objects/admin-ticket.ts';
 import type { BindingObject, RoleObject } from './rbac-index.ts';
 import type { PolicyRule } from './rules.ts';
 
@@ -16,7 +17,9 @@ const read = ['get', 'list', 'watch'];
 const write = ['create', 'delete', 'deletecollection', 'patch', 'update'];
 const group = 'rbac.authorization.k8s.io';
 const mcs = 'multicluster.x-k8s.io';
-const workloads = ['deployments', 'deployments/scale', 'statefulsets', 'statefulsets/scale', 'daemonsets'];
+const scaled = ['deployments', 'replicasets', 'statefulsets'];
+const workloads = [...scaled, ...scaled.map((plural) => `${plural}/scale`), 'daemonsets'];
+const replicationControllers = ['replicationcontrollers', 'replicationcontrollers/scale'];
 const labels = { 'kubernetes.io/bootstrapping': 'rbac-defaults' };
 
 export const bootstrapRoles: readonly BootstrapRole[] = [
@@ -41,13 +44,25 @@ export const bootstrapRoles: readonly BootstrapRole[] = [
       {
         verbs: write,
         apiGroups: [''],
-        resources: ['configmaps', 'events', 'pods', 'secrets', 'serviceaccounts', 'services', 'services/proxy'],
+        resources: [
+          ...[
+            'configmaps',
+            'events',
+            'pods',
+            'podtemplates',
+            'secrets',
+            'serviceaccounts',
+            'services',
+            'services/proxy',
+          ],
+          ...replicationControllers,
+        ],
       },
       { verbs: read, apiGroups: [''], resources: ['secrets'] },
       { verbs: ['impersonate'], apiGroups: [''], resources: ['serviceaccounts'] },
       { verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] },
       { verbs: write, apiGroups: ['apps'], resources: workloads },
-      { verbs: write, apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'] },
+      { verbs: write, apiGroups: ['networking.k8s.io'], resources: ['ingresses', 'networkpolicies'] },
       { verbs: write, apiGroups: ['policy'], resources: ['poddisruptionbudgets'] },
       { verbs: [...read, ...write], apiGroups: ['coordination.k8s.io'], resources: ['leases'] },
       // Exporting is a service owner's decision; imports are written by controllers alone.
@@ -61,10 +76,22 @@ export const bootstrapRoles: readonly BootstrapRole[] = [
       {
         verbs: read,
         apiGroups: [''],
-        resources: ['configmaps', 'events', 'namespaces', 'pods', 'pods/status', 'serviceaccounts', 'services'],
+        resources: [
+          ...[
+            'configmaps',
+            'events',
+            'namespaces',
+            'pods',
+            'pods/status',
+            'podtemplates',
+            'serviceaccounts',
+            'services',
+          ],
+          ...replicationControllers,
+        ],
       },
       { verbs: read, apiGroups: ['apps'], resources: workloads },
-      { verbs: read, apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'] },
+      { verbs: read, apiGroups: ['networking.k8s.io'], resources: ['ingresses', 'networkpolicies'] },
       { verbs: read, apiGroups: ['policy'], resources: ['poddisruptionbudgets'] },
       { verbs: read, apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'] },
       { verbs: read, apiGroups: ['events.k8s.io'], resources: ['events'] },
@@ -91,6 +118,8 @@ export const bootstrapRoles: readonly BootstrapRole[] = [
   ]),
   // Bound to nobody. As good as cluster-admin: a snapshot has all Secrets and the key of the certificate authority.
   role('portolan:snapshot', [{ verbs: ['get', 'post'], nonResourceURLs: ['/snapshots'] }]),
+  // Bound to nobody: who sees connections is decided for each home.
+  role(flowReaderRole, flowReaderRules),
   role('system:basic-user', [
     {
       verbs: ['create'],

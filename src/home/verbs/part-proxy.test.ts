@@ -175,11 +175,13 @@ describe('part proxy', () => {
     expect(dns.seen).toHaveLength(2);
   });
 
-  test('part proxy: a part beside the home -> the ticket of the caller stays here', async () => {
+  test('part proxy: a part beside the home -> the ticket of the caller stays here, but for one to see flows', async () => {
     const dns = await endpoint(holder);
     const home = await homeWith(dns.url, 'portolan-system', ['10.0.0.0/8']);
     await home.user('admin', 'system:masters')(`GET ${way}/status`, undefined, { 'portolan-ticket': 'x' });
     expect(dns.seen.map(({ headers }) => headers['portolan-ticket'])).toEqual([undefined, undefined]);
+    await home.user('admin', 'system:masters')(`GET ${way}/flows?after=1`, undefined, { 'portolan-ticket': 'x' });
+    expect(dns.seen.at(-1)!.headers['portolan-ticket']).toBe('x');
   });
 
   test('part proxy: a Lease of another namespace, none, or one without address -> said so', async () => {

@@ -3,11 +3,12 @@
 // caller needs the right to services/proxy. The address comes from the Lease of the part. A Lease can be written by
 // others than the part, so only loopback addresses and those in ranges that were given to the home count, and only an
 // endpoint that names the holder of that Lease gets the request. None of the caller's headers is passed on, but its
-// ticket to a part on another machine.
+// ticket to a part on another machine, or for flows.
 
 import { adminHolderHeader, adminTicketHeader, isHolderAmong } from '../../base/admin-headers.ts';
 import type { HttpResponse, HttpTransport } from '../../base/http.ts';
 import { type IpRange, isInRange, parseIp } from '../../base/net/ip.ts';
+import { ticketKindOf } from '../../kube/objects/admin-ticket.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { partAnnotations } from '../../kube/objects/part-lease.ts';
@@ -52,7 +53,8 @@ export function createPartProxy(
         const query = request.path.includes('?') ? request.path.slice(request.path.indexOf('?')) : '';
         const line = { method: request.method, path: `${route.proxyPath}${query}`, signal: deadline.signal };
         await checkHolder(transport, { part, holder, signal: deadline.signal });
-        const ticket = isElsewhere ? request.headers[adminTicketHeader] : undefined;
+        const isWanted = isElsewhere || ticketKindOf(route.proxyPath) === 'flows';
+        const ticket = isWanted ? request.headers[adminTicketHeader] : undefined;
         return await exchange(transport, part, ticket === undefined ? line : { ...line, ticket });
       } finally {
         running -= 1;

@@ -75,6 +75,22 @@ test('part admin: no account of callers, as an older installation -> asked witho
   expect(refused.asked).toHaveLength(1);
 });
 
+test('part admin: connections -> a ticket of their own account, beside the home too; no right to it -> names the role', async () => {
+  const { asked, admin } = scripted();
+  await admin.ask(lease({ 'portolan.dev/admin': url }), '/flows?after=1');
+  await admin.ask(lease(inPod), '/traffic');
+  expect(asked.filter((line) => line.startsWith('token'))).toEqual([
+    `token of portolan-flow-reader for portolan-admin/${url}`,
+    'token of portolan-flow-reader for portolan-admin/portolan-dns-7f-x',
+  ]);
+  expect(asked[1]).toContain('"portolan-ticket":"ticket-1"');
+  const token = new ApiError('cannot create serviceaccounts/token', { code: 403, reason: 'Forbidden' });
+  const refused = scripted({ token });
+  await expect(refused.admin.ask(lease(inPod), '/flows')).rejects.toThrow(
+    /you may not read connections.*portolan:read-flows/,
+  );
+});
+
 test('part admin: outside the Pods of a Kubernetes -> says where it runs and where to ask it', async () => {
   const { admin } = scripted({ path: notFound('services "portolan-dns-west" not found') });
   const annotations = { 'portolan.dev/admin': url, 'portolan.dev/node': 'vm-3' };

@@ -1,10 +1,18 @@
 // Asks the admin endpoints of parts by way of their home, with the caller's credentials and rights: the embedded home passes
 // requests on (services/proxy), and a Kubernetes does so for a part in a Pod (pods/proxy). A part that does not run beside its
-// home asks for a ticket, which is made once for each part. Nothing is asked directly.
+// home asks for a ticket, which is made once for each part; one that is asked for connections always does. Nothing is asked directly.
 
 import { adminTicketHeader } from '../../base/admin-headers.ts';
-import { ticketAccount, ticketAudience, ticketLifetimeMs } from '../objects/admin-ticket.ts';
-import { ApiError, isNotFound } from '../objects/api-error.ts';
+import {
+  flowReaderRole,
+  flowTicketAccount,
+  type TicketKind,
+  ticketAccountOf,
+  ticketAudience,
+  ticketKindOf,
+  ticketLifetimeMs,
+} from '../objects/admin-ticket.ts';
+import { ApiError, isForbidden, isNotFound } from '../objects/api-error.ts';
 import type { Lease } from '../objects/lease.ts';
 import { systemNamespace } from '../objects/ours.ts';
 import { partAnnotations } from '../objects/part-lease.ts';
@@ -32,31 +40,41 @@ export class PartAdmin {
 
   async #get<T>(lease: Lease, path: string, options?: PathOptions<T>): Promise<T> {
     try {
-      const headers = needsTicket(lease, path) ? await this.#ticketFor(lease) : {};
+      const kind = ticketKindOf(path);
+      const headers = kind === 'flows' || needsTicket(lease, path) ? await this.#ticketFor(lease, kind) : {};
       return await this.#client.getPath<T>(`${partAdminPath(lease)}${path}`, { ...options, headers });
     } catch (error) {
       throw isNotFound(error) ? elsewhere(lease, error) : error;
     }
   }
 
-  #ticketFor(lease: Lease): Promise<Readonly<Record<string, string>>> {
+  #ticketFor(lease: Lease, kind: TicketKind): Promise<Readonly<Record<string, string>>> {
     const place = podOf(lease) ?? urlOf(lease);
-    const made = this.#tickets.get(place) ?? makeTicket(this.#client, place);
-    this.#tickets.set(place, made);
+    const key = `${kind} ${place}`;
+    const made = this.#tickets.get(key) ?? makeTicket(this.#client, { place, kind });
+    this.#tickets.set(key, made);
     return made;
   }
 }
 
-async function makeTicket(client: Client, place: string): Promise<Readonly<Record<string, string>>> {
-  const request = { ...ticketAccount, lifetimeMs: ticketLifetimeMs, audiences: [ticketAudience(place)] };
+async function makeTicket(
+  client: Client,
+  { place, kind }: { readonly place: string; readonly kind: TicketKind },
+): Promise<Readonly<Record<string, string>>> {
+  const request = { ...ticketAccountOf(kind), lifetimeMs: ticketLifetimeMs, audiences: [ticketAudience(place)] };
   try {
     const { token } = await requestToken(client, request);
     return { [adminTicketHeader]: token };
   } catch (error) {
     // Installed by a version whose parts asked for none; a part that asks for one says what to do.
-    if (isNotFound(error)) return {};
-    throw error;
+    if (isNotFound(error)) return kind === 'flows' ? makeTicket(client, { place, kind: 'admin' }) : {};
+    throw kind === 'flows' && isForbidden(error) ? noFlows(error) : error;
   }
+}
+
+function noFlows(cause: unknown): ApiError {
+  const message = `you may not read connections: that is a right of its own, create of serviceaccounts/token for ${flowTicketAccount.name} in ${systemNamespace}, which the ClusterRole ${flowReaderRole} has`;
+  return new ApiError(message, { code: 403, reason: 'Forbidden', cause });
 }
 
 /** Health and metrics are open to the kubelet and to Prometheus. */

@@ -1,12 +1,16 @@
 import { expect, test } from 'vitest';
 import { account, openHome } from '../../home/security/testing/home.ts';
-import { ticketAccount, ticketAudience } from '../objects/admin-ticket.ts';
+import { flowTicketAccount, ticketAccount, ticketAudience } from '../objects/admin-ticket.ts';
 import { ApiError } from '../objects/api-error.ts';
 import { requestToken } from './account-token.ts';
 import { type Client, createClient } from './client.ts';
-import { createTicketCheck } from './ticket-check.ts';
+import { createTicketCheck, type TicketCheck } from './ticket-check.ts';
 
 const pod = 'portolan-dns-7f-x';
+
+function withKind(check: TicketCheck) {
+  return (ticket: string, kind: Parameters<TicketCheck>[1] = 'admin') => check(ticket, kind);
+}
 
 /** A home with the account of callers and another one; reviews can be counted, held and refused. */
 async function open() {
@@ -17,7 +21,8 @@ async function open() {
     { send: (request) => home.handle({ ...request, ...identity }), close: () => {} },
     { world, userAgent: 'test' },
   );
-  await home.given(account(`portolan-system/${ticketAccount.name}`), account('portolan-system/another'));
+  for (const name of [ticketAccount.name, flowTicketAccount.name, 'another'])
+    await home.given(account(`portolan-system/${name}`));
   const reviews: string[] = [];
   let gate: Promise<void> = Promise.resolve();
   const part: Client = {
@@ -36,7 +41,7 @@ async function open() {
     home,
     reviews,
     ticket,
-    check: createTicketCheck({ client: part, clock: world.clock, places: () => [pod] }),
+    check: withKind(createTicketCheck({ client: part, clock: world.clock, places: () => [pod] })),
     hold: (until: Promise<void>) => {
       gate = until;
     },
@@ -91,6 +96,14 @@ test('ticket check: one of another account, or with another signature -> refused
   expect(reviews).toHaveLength(2);
 });
 
+test('ticket check: tickets for flows open flows alone, and others all but flows, asked about once', async () => {
+  const { check, ticket, reviews } = await open();
+  const [admin, flows] = [await ticket(ticketAccount.name, pod), await ticket(flowTicketAccount.name, pod)];
+  expect([await check(flows, 'flows'), await check(admin, 'admin')]).toEqual([undefined, undefined]);
+  expect([(await check(flows, 'admin'))?.status, (await check(admin, 'flows'))?.status]).toEqual([403, 403]);
+  expect(reviews).toHaveLength(2);
+});
+
 test('ticket check: many at once -> four are asked about, the others get 429', async () => {
   const { check, ticket, reviews, hold } = await open();
   const good = await ticket(ticketAccount.name, pod);
@@ -119,7 +132,7 @@ test.each([
     const { ticket, home } = await open();
     const client = { create: () => Promise.reject(error) } as unknown as Client;
     const { clock } = home.simulation.world('part');
-    const check = createTicketCheck({ client, clock, places: () => [pod] });
+    const check = withKind(createTicketCheck({ client, clock, places: () => [pod] }));
     const good = await ticket(ticketAccount.name, pod);
     expect(await check(good)).toEqual({ status: 503, why: expect.stringMatching(why) });
   },

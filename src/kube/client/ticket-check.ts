@@ -3,7 +3,7 @@
 
 import { BoundedCache } from '../../base/bounded-cache.ts';
 import type { Clock } from '../../base/world.ts';
-import { claimedAudiences, ticketAudience, ticketUser } from '../objects/admin-ticket.ts';
+import { claimedAudiences, type TicketKind, ticketAudience, ticketUserOf } from '../objects/admin-ticket.ts';
 import { isForbidden } from '../objects/api-error.ts';
 import type { Client } from './client.ts';
 import { reviewToken } from './token-review.ts';
@@ -20,8 +20,11 @@ export interface TicketCheckOptions {
   readonly places: () => readonly string[];
 }
 
-/** Undefined if the ticket is good. */
-export type TicketCheck = (ticket: string) => Promise<TicketRefusal | undefined>;
+/** Undefined if the ticket is good, and one of that kind. */
+export type TicketCheck = (ticket: string, kind: TicketKind) => Promise<TicketRefusal | undefined>;
+
+/** Whose token it is, or why it is none. */
+type Reviewed = { readonly username: string } | TicketRefusal;
 
 const ticketLengthMax = 8_192;
 const knownMax = 64;
@@ -30,36 +33,41 @@ const knownMs = 60_000;
 const askedAtOnceMax = 4;
 
 export function createTicketCheck({ client, clock, places }: TicketCheckOptions): TicketCheck {
-  const known = new BoundedCache<{ readonly untilMs: number; readonly refusal: TicketRefusal | undefined }>(knownMax);
+  const known = new BoundedCache<{ readonly untilMs: number; readonly reviewed: Reviewed }>(knownMax);
   let asked = 0;
 
-  async function review(ticket: string, audiences: string[]): Promise<TicketRefusal | undefined> {
+  async function review(ticket: string, audiences: string[]): Promise<Reviewed> {
     const bearer = await reviewToken(client, ticket, audiences);
-    if (bearer === undefined) return { status: 401, why: 'the ticket is not valid, or not any more' };
-    if (bearer.username === ticketUser) return undefined;
-    return { status: 403, why: `the ticket is a token of ${bearer.username}; wanted is one of ${ticketUser}` };
+    return bearer ?? { status: 401, why: 'the ticket is not valid, or not any more' };
   }
 
-  return async (ticket) => {
+  return async (ticket, kind) => {
     const audiences = places().map(ticketAudience);
     const isPlausible =
       ticket.length <= ticketLengthMax && audiences.some((one) => claimedAudiences(ticket).includes(one));
     if (!isPlausible) return { status: 401, why: 'the ticket is not one for this part' };
     const nowMs = clock.monotonicMs();
     const earlier = known.get(ticket);
-    if (earlier !== undefined && nowMs < earlier.untilMs) return earlier.refusal;
+    if (earlier !== undefined && nowMs < earlier.untilMs) return refusalIn(earlier.reviewed, kind);
     if (asked >= askedAtOnceMax) return { status: 429, why: 'too many tickets are being checked; try again later' };
     asked += 1;
     try {
-      const refusal = await review(ticket, audiences);
-      known.set(ticket, { untilMs: nowMs + knownMs, refusal });
-      return refusal;
+      const reviewed = await review(ticket, audiences);
+      known.set(ticket, { untilMs: nowMs + knownMs, reviewed });
+      return refusalIn(reviewed, kind);
     } catch (error) {
       return { status: 503, why: `the ticket cannot be checked: ${whyUnchecked(error)}` };
     } finally {
       asked -= 1;
     }
   };
+}
+
+function refusalIn(reviewed: Reviewed, kind: TicketKind): TicketRefusal | undefined {
+  if ('status' in reviewed) return reviewed;
+  const wanted = ticketUserOf(kind);
+  if (reviewed.username === wanted) return undefined;
+  return { status: 403, why: `the ticket is a token of ${reviewed.username}; wanted is one of ${wanted}` };
 }
 
 /** The caller may be anybody: nothing of the home's own words goes to it. */

@@ -1,12 +1,44 @@
 // A ticket lets its bearer ask one part over its admin endpoint: a token of an account without any right, made by
 // TokenRequest for that part alone. The right to make tokens of this account is the right to ask. No API server accepts the
-// token for anything else. Pure.
+// token for anything else. Reading traffic is a right of its own: an account of its own. Pure.
 
 import { systemNamespace } from './ours.ts';
-import type { PolicyRule } from './rbac.ts';
+import { type PolicyRule, readVerbs } from './rbac.ts';
 
 export const ticketAccount = { namespace: systemNamespace, name: 'portolan-admin-caller' } as const;
-export const ticketUser = `system:serviceaccount:${ticketAccount.namespace}:${ticketAccount.name}`;
+/** Its tickets open what parts have seen of connections, and nothing else. */
+export const flowTicketAccount = { namespace: systemNamespace, name: 'portolan-flow-reader' } as const;
+const accounts = { admin: ticketAccount, flows: flowTicketAccount } as const;
+export type TicketKind = keyof typeof accounts;
+export const ticketKinds = Object.keys(accounts) as readonly TicketKind[];
+
+/** Paths of admin endpoints that tickets for flows open. */
+const flowPaths: readonly string[] = ['/flows', '/traffic'];
+
+export function ticketKindOf(path: string): TicketKind {
+  return flowPaths.includes(path.replace(/\?.*$/s, '')) ? 'flows' : 'admin';
+}
+
+export function ticketAccountOf(kind: TicketKind): { readonly namespace: string; readonly name: string } {
+  return accounts[kind];
+}
+
+export function ticketUserOf(kind: TicketKind): string {
+  return `system:serviceaccount:${accounts[kind].namespace}:${accounts[kind].name}`;
+}
+
+/** Who reads flows and traffic has these rights in portolan-system. */
+export const flowReaderRules: readonly PolicyRule[] = [
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...readVerbs] },
+  { apiGroups: [''], resources: ['services/proxy', 'pods/proxy'], verbs: ['get'] },
+  {
+    apiGroups: [''],
+    resources: ['serviceaccounts/token'],
+    resourceNames: [flowTicketAccount.name],
+    verbs: ['create'],
+  },
+];
+export const flowReaderRole = 'portolan:read-flows';
 /** The right that a part needs to check tickets. */
 export const ticketRule: PolicyRule = {
   apiGroups: ['authentication.k8s.io'],

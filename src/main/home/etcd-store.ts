@@ -4,6 +4,7 @@
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { Timer, World } from '../../base/world.ts';
+import { registryRoot } from '../../home/model/kind.ts';
 import { openEtcdStore } from '../../home/open-store.ts';
 import { copyPki, homeIdOf, pkiProblem, tokenKeyFile } from '../../home/security/pki-copy.ts';
 import { PkiFiles } from '../../home/security/pki-files.ts';
@@ -59,7 +60,7 @@ export async function openEtcdHome(options: EtcdHomeOptions): Promise<EtcdHome> 
   const seal = sealOf(options);
   const { client, lock, layout } = await lockEtcd(options);
   const { store, journal } = await openEtcdStore({
-    ...{ world, log, client, lock, layout, seal },
+    ...{ world, log, client, lock, layout, seal, jsonBelow: registryRoot },
     ...(metrics === undefined ? {} : { metrics }),
     limits: historyMs === undefined ? {} : { historyMs },
     compactEveryMs: etcd.compacts ? compactEveryMs : undefined,

@@ -39,6 +39,7 @@ import { type EtcdOptions, openEtcdHome } from './etcd-store.ts';
 import { type Forwarder, forwardConnections, isRefusedAt } from './forward.ts';
 import { kindRules } from './kind-rules.ts';
 import { movedFrom } from './moved.ts';
+import { ensureTicketAccounts } from './ticket-accounts.ts';
 
 export interface HomeOptions {
   readonly world: World;
@@ -146,6 +147,7 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   await snapshots.start();
   parts.add('snapshots', () => snapshots.stop());
   const transport = localTransport(api);
+  await ensureTicketAccounts(createClient(transport, { world, userAgent: 'portolan-home' }));
   startControllers(options, { transport, metrics, parts });
   return { server, kubeconfig, certificateAuthority: pki.clientCa, transport, stop: () => parts.stop() };
 }

@@ -9,10 +9,7 @@ import { usageError } from '../../cli/exit-codes.ts';
 import type { ApiFlags } from '../../cli/roles/api.ts';
 import { parseAdvertise, parseListen } from '../../cli/roles/options.ts';
 import { clusterSetNameProblem } from '../../clusterset/rules/broker-layout.ts';
-import { createIfAbsent } from '../../kube/client/apply.ts';
 import { createClient } from '../../kube/client/client.ts';
-import { ticketAccount } from '../../kube/objects/admin-ticket.ts';
-import { serviceAccountType } from '../../kube/objects/rbac.ts';
 import { openRole, untilStopped } from '../process.ts';
 import { readSnapshotKey } from '../snapshot/key-file.ts';
 import { etcdOptionsOf, replicasOf } from './etcd-options.ts';
@@ -52,7 +49,6 @@ export async function runApi(flags: ApiFlags): Promise<void> {
     },
   });
   const stopped = untilStopped(log, () => home.stop());
-  if (partRanges.length > 0) await createTicketAccount(world, home);
   if (flags.clusterset !== undefined) await createClusterSet({ world, home, clusterset: flags.clusterset });
   process.stdout.write(`ready ${home.server}\nkubeconfig ${home.kubeconfig}\n`);
   await stopped;
@@ -70,13 +66,6 @@ async function createClusterSet({ world, home, clusterset }: { world: World; hom
 }
 
 const dnsName = /^(\*\.)?([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)*[a-z0-9]([-a-z0-9]*[a-z0-9])?$/i;
-
-/** The right to make tokens of this account is the right to ask parts on other machines. */
-async function createTicketAccount(world: World, home: Home): Promise<void> {
-  const client = createClient(home.transport, { world, userAgent: 'portolan-api' });
-  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...ticketAccount } };
-  await createIfAbsent(client, serviceAccountType, account);
-}
 
 function checkedRange(text: string): IpRange {
   const range = parseRange(text);

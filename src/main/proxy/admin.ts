@@ -21,8 +21,8 @@ export function startProxyAdmin(options: ProxyAdminOptions): Promise<AdminEndpoi
   const { proxy, listen, metrics } = options;
   const routes: Record<string, AdminRoute> = {
     '/verify': { methods: ['POST'], handle: async () => ({ differences: await proxy.verify() }) },
-    '/traffic': { methods: ['GET'], handle: async () => proxy.traffic() },
-    '/flows': { methods: ['GET'], handle: ({ query }) => flowsOf(proxy, query) },
+    '/traffic': { methods: ['GET'], isOfFlows: true, handle: async () => proxy.traffic() },
+    '/flows': { methods: ['GET'], isOfFlows: true, handle: ({ query }) => flowsOf(proxy, query) },
     '/connectivity': { methods: ['GET'], handle: ({ query }) => test(options, query) },
   };
   return startAdminEndpoint({

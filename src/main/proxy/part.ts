@@ -11,6 +11,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { keepPartLease, type PartLease } from '../../kube/controller/part-lease.ts';
 import { partAnnotations } from '../../kube/objects/part-lease.ts';
 import { type AccessReport, accessAnnotation } from '../../kube/objects/reports/access-report.ts';
+import { carriesServicesAnnotation } from '../../kube/objects/reports/carried-services.ts';
 import {
   type CountsByCluster,
   connectionsAnnotation,
@@ -35,6 +36,7 @@ import { openKernelMode } from '../../proxy/nft/kernel-mode.ts';
 import { registerProxyMetrics } from '../../proxy/nft/metrics.ts';
 import type { Redirect } from '../../proxy/nft/redirects.ts';
 import { nodeAddressesOf } from '../../proxy/node-addresses.ts';
+import { overlapProblem } from '../../proxy/ranges.ts';
 import { RuleTraces } from '../../proxy/rule-traces.ts';
 import { ProxyState } from '../../proxy/state.ts';
 import { UserspaceFlows } from '../../proxy/userspace/flows.ts';
@@ -114,6 +116,9 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   const { world, log, home, metrics, node, mode } = options;
   const parts = new Parts(log);
   const input = { ...options.view, isUserspace: mode === 'userspace' };
+  const ownRanges = input.carriesServices ? input.serviceRanges : [];
+  const overlap = overlapProblem(input.ranges, ownRanges);
+  if (overlap !== undefined) throw new Error(overlap);
   const state = new ProxyState(viewOf(input));
   const [totals, owners, sinceMs] = [new Totals(), new FlowOwners(state), world.clock.wallMs()];
   const window = new RateWindow(totals, world.clock.monotonicMs());
@@ -134,12 +139,16 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
             window.note(world.clock.monotonicMs());
           },
           leavesSilent: options.leavesSilent ?? true,
+          carriesServices: input.carriesServices === true,
           onSilent: () => lease.changed(),
           onWritten: traces.written,
-          table: { ranges: input.ranges, redirectExceptUid: options.envoyUid },
+          table: { ranges: [...input.ranges, ...ownRanges], redirectExceptUid: options.envoyUid },
         });
   parts.add(mode, () => serving.stop());
-  const useRanges = options.learnsRanges ? (ranges: readonly IpRange[]) => serving.useRanges(ranges) : undefined;
+  const useRanges = options.learnsRanges
+    ? async (ranges: readonly IpRange[]) =>
+        overlapProblem(ranges, ownRanges) ?? serving.useRanges([...ranges, ...ownRanges])
+    : undefined;
   const guard =
     'keep' in serving
       ? new AccessGuard({
@@ -228,6 +237,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
     extras: () => ({
       'portolan.dev/not-ready': notReady().slice(0, 500),
       ...(isRedirecting ? { [redirectsAnnotation]: (options.redirected ?? 'envoy') satisfies Redirected } : {}),
+      ...(input.carriesServices && notReady() === '' ? { [carriesServicesAnnotation]: 'true' } : {}),
       ...unreachedAnnotations(nearSide.unreached()),
       ...connectionAnnotations(serving.tally.report()),
       ...silentAnnotations(judge?.report() ?? new Map()),

@@ -9,6 +9,7 @@ import { stayCompact } from '../../base/real/collect-garbage.ts';
 import { createRealHost } from '../../base/real/host.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import type { World } from '../../base/world.ts';
+import { usageError } from '../../cli/exit-codes.ts';
 import { parseListen } from '../../cli/roles/options.ts';
 import type { ProxyFlags } from '../../cli/roles/proxy.ts';
 import { clustersetRangesOf, rangesOf, redirectsOf, uidOf, verifyMsOf } from '../../cli/roles/proxy-flags.ts';
@@ -55,6 +56,7 @@ export async function runProxy(flags: ProxyFlags): Promise<void> {
   parts.add('home client', () => home.close());
   try {
     const view = await viewInputOf(home, flags, given ?? []);
+    if (flags.services) refuseServices(flags, view);
     if (flags.dryRun) {
       const { ruleset, ranges } = await planOf(hands, home, { view, node: flags.node, learnsRanges });
       ruleset.setRedirects(redirectElements(redirects));
@@ -111,7 +113,16 @@ async function viewInputOf(home: Client, flags: ProxyFlags, ranges: readonly IpR
     ranges,
     nodeRanges: rangesOf('--node-range', flags.nodeRange),
     serviceRanges: serviceRanges.length > 0 ? serviceRanges : await serviceCidrs(home),
+    carriesServices: flags.services === true,
   };
+}
+
+function refuseServices({ mode }: ProxyFlags, { serviceRanges }: ViewInput): void {
+  if (mode !== 'nftables') throw usageError(`--services: cluster IPs are carried by the kernel, not by --mode ${mode}`);
+  if (serviceRanges.length === 0)
+    throw usageError(
+      '--services: the home does not say where Services have their addresses; give --service-range, such as 10.96.0.0/12',
+    );
 }
 
 const serviceCidrType = {
@@ -150,7 +161,7 @@ async function planOf(
   attachment.stop();
   const ruleset = new Ruleset({ isHairpin: (cluster) => state.mayBeClient(cluster) });
   ruleset.change(state.takeDirty().map((key) => [key, state.choiceOf(key).ports] as const));
-  return { ruleset, ranges };
+  return { ruleset, ranges: view.carriesServices ? [...ranges, ...view.serviceRanges] : ranges };
 }
 
 async function zoneOf(home: Client): Promise<string> {

@@ -51,7 +51,7 @@ export function followMembership(options: MemberPartsOptions): MemberParts {
     // Clients were given this port.
     dns = { ...dns, port: resolver.port, mayMove: false };
     const isMember = membership !== undefined;
-    if (options.proxy === 'off' || !(isMember || options.hasEnvoy)) return;
+    if (options.proxy === 'off' || !(isMember || options.hasEnvoy || options.carriesServices)) return;
     // The ranges come from the broker, which may be away: names are answered meanwhile.
     const starting = startUpProxy({ ...place, isMember, mode: options.proxy, signal: ending.signal });
     starting.catch((error: unknown) => {

@@ -20,6 +20,8 @@ export interface MemberPartsOptions {
   readonly dns: UpDns;
   readonly stub: UpStub | undefined;
   readonly proxy: UpProxyMode;
+  /** Cluster IPs of Services are routed on this machine too. */
+  readonly carriesServices: boolean;
   /** Whether an Envoy runs beside it, which carries the connections to peers' services. */
   readonly hasEnvoy: boolean;
   /** One line of progress. */

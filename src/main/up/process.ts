@@ -100,9 +100,10 @@ async function startAll(hands: Hands, config: UpConfig, flags: UpFlags): Promise
   parts.add('agent', () => agent.stop());
   say('agent', `admin ${agent.url}`);
   const name = flags.name ?? homeNameOf(directory);
-  const { region, zone, dns, stub, proxy } = config;
+  const { region, zone, dns, stub, proxy, carriesServices } = config;
   const hasEnvoy = flags.envoy !== undefined && config.peering !== undefined;
-  const member = { ...hands, home: client, name, region, zone, dns, stub, proxy, hasEnvoy, onFailed: hands.fail };
+  const routing = { proxy, carriesServices, hasEnvoy };
+  const member = { ...hands, home: client, name, region, zone, dns, stub, ...routing, onFailed: hands.fail };
   const members = followMembership(member);
   parts.add('resolver and proxy', () => members.stop());
   await members.whenStarted();

@@ -4,9 +4,10 @@
 import { hostname } from 'node:os';
 import type { Host } from '../../base/host.ts';
 import { errorText, type Log } from '../../base/log.ts';
-import type { IpRange } from '../../base/net/ip.ts';
+import { type IpRange, parseRange } from '../../base/net/ip.ts';
 import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { sleep, type World } from '../../base/world.ts';
+import { findServiceRanges } from '../../cli/clusterset/own-ranges.ts';
 import type { UpProxyMode } from '../../cli/roles/up.ts';
 import { readAddressPlan } from '../../clusterset/rules/address-plan.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
@@ -31,6 +32,7 @@ export interface UpProxyOptions {
   readonly region: string;
   readonly zone: string;
   readonly mode: UpProxyMode;
+  readonly carriesServices: boolean;
   /** Otherwise it has no addresses of a clusterset. */
   readonly isMember: boolean;
   /** Whether connections to peers' services go to the Envoy beside it. */
@@ -83,16 +85,23 @@ async function startInSomeMode(
   const { id, zone, region } = options;
   const place = { cluster: id, ...(zone === '' ? {} : { zone }), ...(region === '' ? {} : { region }) };
   const start = async (mode: 'nftables' | 'userspace') => {
-    const view = { ...emptyViewInput, ...place, ranges };
+    const { carriesServices } = options;
+    const serviceRanges = carriesServices ? await serviceRangesOf(options.home) : [];
+    const view = { ...emptyViewInput, ...place, ranges, serviceRanges, carriesServices };
     const more = { metrics, node: hostname(), verifyMs, recordsFlows: true, learnsRanges: true };
     return { mode, role: await startProxy({ ...options, ...more, redirected: 'peers', mode, view }) };
   };
   if (options.mode === 'userspace' || options.mode === 'nftables') return start(options.mode);
-  if (ranges.length > 0 && modeProblem(ranges, 'userspace') === undefined) return start('userspace');
+  if (!options.carriesServices && ranges.length > 0 && modeProblem(ranges, 'userspace') === undefined)
+    return start('userspace');
   try {
     return await start('nftables');
   } catch (error) {
-    const what = options.isMember ? 'clusterset addresses' : "addresses of peers' services";
+    const what = options.isMember
+      ? 'clusterset addresses'
+      : options.hasEnvoy
+        ? "addresses of peers' services"
+        : 'cluster IPs';
     const other = options.isMember ? ', or give the clusterset a range in 127.0.0.0/8' : '';
     options.say(
       'proxy',
@@ -100,6 +109,10 @@ async function startInSomeMode(
     );
     return undefined;
   }
+}
+
+async function serviceRangesOf(home: Client): Promise<IpRange[]> {
+  return (await findServiceRanges(home)).map(parseRange).filter((range) => range !== undefined);
 }
 
 async function whenKnown({ home, world, signal }: UpProxyOptions) {

@@ -23,6 +23,7 @@ import { lostTrack, NftMonitor } from './edge/monitor.ts';
 import { type Nft, NftProgram } from './edge/nft.ts';
 import { flowsScript, flowsTableName, readUntold } from './flows-table.ts';
 import { KernelCounts } from './kernel-counts.ts';
+import { kubeProxyIn } from './kube-proxy.ts';
 import { transactionObserver } from './metrics.ts';
 import { addRoutes, forwardingProblem, rangeProblems, removeRoutes } from './node-network.ts';
 import { OwnWriters } from './own-writers.ts';
@@ -47,6 +48,8 @@ export interface KernelModeOptions {
   readonly tellsFlows: boolean;
   /** Whether endpoints that do not answer from this node are left. */
   readonly leavesSilent: boolean;
+  /** Cluster IPs of this cluster's Services are among the ranges: nothing else may carry them here. */
+  readonly carriesServices: boolean;
   /** Told of services whose rules are in place. */
   readonly onWritten: (services: readonly Planned[]) => void;
   /** Called when it has left endpoints, or uses them again. */
@@ -94,7 +97,8 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
   parts.add('nft', () => nft.close());
   try {
     // Says at once if nft is missing or may not.
-    await nft.list('ruleset-without-elements');
+    const others = kubeProxyIn(await nft.list('ruleset-without-elements'));
+    if (options.carriesServices && others !== undefined) throw new Error(twoProxies(others));
     const taken = await rangeProblems(host, table.ranges);
     if (taken.length > 0) throw new Error(taken.join('; '));
     await writeAside(options, nft, { ranges: table.ranges, longestRttMs: 0 });
@@ -184,6 +188,10 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     },
     stop: () => parts.stop(),
   };
+}
+
+function twoProxies(others: string): string {
+  return `--services: this node has ${others}: kube-proxy carries its Services; remove it from this node and run kube-proxy --cleanup, or leave --services out`;
 }
 
 interface Aside {

@@ -41,6 +41,13 @@ export const baseMends: readonly Mend[] = [
   },
   {
     test: 'src/base/real/admin-endpoint.test.ts',
+    title: 'what is seen of connections -> only with a ticket for it, from this machine too',
+    file: 'src/base/real/admin-endpoint.ts',
+    was: 'if (!isOfFlows && isOpenTo(request, path)) return serve();',
+    became: 'if (isOpenTo(request, path)) return serve();',
+  },
+  {
+    test: 'src/base/real/admin-endpoint.test.ts',
     title: 'Host %j with %o -> 403 on every path, and nothing happens',
     file: 'src/base/real/admin-guard.ts',
     was: 'if (!isOwnName(name, listenHost)) {',

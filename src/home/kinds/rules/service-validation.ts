@@ -60,7 +60,6 @@ function checkPort(errors: FieldError[], path: string, port: ServicePort, needsN
   if (port.appProtocol !== undefined) checkText(errors, `${path}.appProtocol`, port.appProtocol, isQualifiedName);
 }
 
-// Node ports are kept as they were given and never chosen here: this server has no nodes that would listen on them.
 function checkNodePorts(errors: FieldError[], spec: ServiceSpec, previous: ServiceSpec | undefined): void {
   const ports = spec.ports ?? [];
   const before = new Set(previous?.ports?.map((port) => port.nodePort));

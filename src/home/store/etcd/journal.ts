@@ -14,6 +14,7 @@ import {
   JournalFullError,
   type JournalRow,
 } from '../journal.ts';
+import { brokenRecord, canParse } from '../json-record.ts';
 import { type EtcdClient, EtcdError, OtherClusterError } from './client.ts';
 import type { EtcdLock } from './lock.ts';
 import type { KeyValue, Operation, TxnAnswer } from './messages.ts';
@@ -37,6 +38,8 @@ export interface EtcdJournalOptions {
   readonly world: Pick<World, 'timers' | 'random'>;
   readonly log: Log;
   readonly seal?: Seal | undefined;
+  /** Values below this key are JSON: a home with one that is not cannot be read. */
+  readonly jsonBelow?: string | undefined;
   /** Older states of etcd are given up this often; never if absent, where somebody else does it. */
   readonly compactEveryMs?: number | undefined;
 }
@@ -89,6 +92,7 @@ export class EtcdJournal implements Journal {
       const outdated: JournalRow[] = [];
       for (const entry of entries) {
         const row = rowOf(entry, seal);
+        this.#refuseUnlessJson(entry, row);
         if (!isCurrentForm(entry.value, seal)) outdated.push(row);
         take(row);
       }
@@ -102,6 +106,12 @@ export class EtcdJournal implements Journal {
       if (!hasMore || last === undefined) return;
       key = `${last.key}\0`;
     }
+  }
+
+  #refuseUnlessJson(entry: KeyValue, { key, value }: JournalRow): void {
+    const { jsonBelow } = this.#options;
+    if (jsonBelow === undefined || value === undefined || !key.startsWith(jsonBelow) || canParse(value)) return;
+    throw brokenRecord(key, { place: `etcd key ${entry.key}`, remedy: 'delete that key' });
   }
 
   /** Small values beside the rows, such as whose rows they are. */

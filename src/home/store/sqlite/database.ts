@@ -6,6 +6,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { makeFolder } from '../../../base/real/make-folder.ts';
 import type { DiskUse, RowMove } from '../journal.ts';
+import { brokenRecord, canParse } from '../json-record.ts';
 import type { DatabaseOptions, PackedBatch } from './protocol.ts';
 import { type PackedRows, packRawRows, type RawRow, unpackRawRows } from './rows.ts';
 
@@ -77,13 +78,11 @@ export class Database {
     return { rows: packRawRows(found), lastRow: found.at(-1)?.row };
   }
 
-  /** A client would get it in the middle of a list, which nobody could read then. */
+  /** SQLite refuses some JSON too, such as what is nested very deeply. */
   #refuseUnlessOther({ row, key, value }: RawRow): void {
     const name = Buffer.from(key).toString('utf8');
     if (value === undefined || !name.startsWith(this.#options.jsonBelow!) || canParse(value)) return;
-    throw new Error(
-      `the record ${JSON.stringify(name)} (row ${row}) is not JSON; restore a snapshot, or delete that row from the table log`,
-    );
+    throw brokenRecord(name, { place: `row ${row}`, remedy: 'delete that row from the table log' });
   }
 
   append(batch: PackedBatch): DiskUse {
@@ -182,16 +181,6 @@ function createFile(path: string): void {
   const directory = openSync(dirname(path), 'r');
   fsyncSync(directory);
   closeSync(directory);
-}
-
-/** SQLite refuses some JSON too, such as what is nested very deeply. */
-function canParse(value: Uint8Array): boolean {
-  try {
-    JSON.parse(Buffer.from(value).toString('utf8'));
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function rawRowOf(record: Record<string, unknown>): RawRow {
