@@ -13,6 +13,7 @@ import { makeAuthority } from '../src/dns/testing/edge/certs.ts';
 import { openEtcdStore } from '../src/home/open-store.ts';
 import { storeContract } from '../src/home/store/contract.ts';
 import { EtcdClient, type EtcdEndpoint, EtcdError } from '../src/home/store/etcd/client.ts';
+import { Formats } from '../src/home/store/etcd/formats.ts';
 import { EtcdLock } from '../src/home/store/etcd/lock.ts';
 import { Layout } from '../src/home/store/etcd/rows.ts';
 import { Seal } from '../src/home/store/etcd/seal.ts';
@@ -253,6 +254,32 @@ describeWith(['etcd'], 'a store on etcd', () => {
       '/addresses/10.0.0.1',
       '/registry/core/configmaps/x/good',
     ]);
+    await store.close();
+  });
+
+  test('two versions beside each other -> the older format, until no note of the older one is left; then that one is refused', async () => {
+    const client = new EtcdClient({ endpoints: [etcdEndpoint({ url: etcd.url })] });
+    const layout = new Layout('/versions/');
+    const notes = async () => (await client.range({ key: layout.reader(''), until: layout.readersEnd })).entries;
+    const join = (reads: number) => Formats.join({ client, layout, world, log: silentLog, reads });
+    const older = await join(1);
+    const [ofOlder] = await notes();
+    const newer = await join(2);
+    const acquire = { client, world, log: silentLog, key: layout.lock, claimKey: layout.claim, address: 'here' };
+    const lock = await EtcdLock.acquire(acquire);
+    const { store, journal } = await openEtcdStore({ world, client, lock, layout });
+    await newer.follow(journal);
+    expect(journal.tip.format).toBe(1);
+    // Stopped, but not long enough ago: it may come back as it was.
+    older.close();
+    await newer.renew();
+    expect(journal.tip.format).toBe(1);
+    await client.txn({ conditions: [], operations: [{ remove: ofOlder!.key }] });
+    await newer.renew();
+    expect(journal.tip.format).toBe(2);
+    await put(store, '/a', '1');
+    await expect(join(1)).rejects.toThrow('it is written in format 2, and this version reads up to 1; upgrade this');
+    newer.close();
     await store.close();
   });
 

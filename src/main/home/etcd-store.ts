@@ -10,6 +10,7 @@ import { copyPki, homeIdOf, pkiProblem, tokenKeyFile } from '../../home/security
 import { PkiFiles } from '../../home/security/pki-files.ts';
 import { restoredRevision } from '../../home/snapshot/restore.ts';
 import { EtcdClient } from '../../home/store/etcd/client.ts';
+import { Formats } from '../../home/store/etcd/formats.ts';
 import type { EtcdJournal } from '../../home/store/etcd/journal.ts';
 import { EtcdLock } from '../../home/store/etcd/lock.ts';
 import { Layout } from '../../home/store/etcd/rows.ts';
@@ -58,14 +59,21 @@ const noteEveryMs = 30_000;
 export async function openEtcdHome(options: EtcdHomeOptions): Promise<EtcdHome> {
   const { world, log, metrics, historyMs, etcd } = options;
   const seal = sealOf(options);
-  const { client, lock, layout } = await lockEtcd(options);
+  const { client, lock, layout, formats } = await lockEtcd(options);
   const { store, journal } = await openEtcdStore({
     ...{ world, log, client, lock, layout, seal, jsonBelow: registryRoot },
     ...(metrics === undefined ? {} : { metrics }),
     limits: historyMs === undefined ? {} : { historyMs },
     compactEveryMs: etcd.compacts ? compactEveryMs : undefined,
-    check: (opened) => checkHome(options, opened),
+    check: async (opened) => {
+      formats.check(opened.tip.format);
+      await checkHome(options, opened);
+    },
+  }).catch((error) => {
+    formats.close();
+    throw error;
   });
+  await formats.follow(journal);
   const note = new SeenNote(options, store);
   let kept = '';
   return {
@@ -77,6 +85,7 @@ export async function openEtcdHome(options: EtcdHomeOptions): Promise<EtcdHome> 
       kept = keys;
     },
     close: async () => {
+      formats.close();
       await note.close();
       await store.close();
     },
@@ -93,10 +102,13 @@ export async function lockEtcd(
   const { etcd, ...waiting } = options;
   const client = new EtcdClient({ endpoints: etcd.endpoints.map(etcdEndpoint), credentials: etcd.credentials });
   const layout = new Layout(etcd.prefix);
+  let formats: Formats | undefined;
   try {
+    formats = await Formats.join({ ...waiting, client, layout });
     const lock = await EtcdLock.acquire({ ...waiting, client, key: layout.lock, claimKey: layout.claim });
-    return { client, lock, layout };
+    return { client, lock, layout, formats };
   } catch (error) {
+    formats?.close();
     client.close();
     throw error;
   }

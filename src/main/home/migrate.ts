@@ -46,12 +46,9 @@ async function intoEtcd(options: EtcdHomeOptions): Promise<number> {
   try {
     const keys = await copyPki(options);
     const seal = sealOf(options);
-    const journal = await EtcdJournal.open({
-      ...(await lockEtcd({ ...options, onWaiting: refuseWaiting })),
-      world,
-      log,
-      seal,
-    });
+    const { formats, ...locked } = await lockEtcd({ ...options, onWaiting: refuseWaiting });
+    formats.close();
+    const journal = await EtcdJournal.open({ ...locked, world, log, seal });
     try {
       const { id, movedTo } = journal.tip;
       if (id !== '' && movedTo === undefined)

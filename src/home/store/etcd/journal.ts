@@ -80,7 +80,7 @@ export class EtcdJournal implements Journal {
   static async open(options: EtcdJournalOptions): Promise<EtcdJournal> {
     const { client, layout } = options;
     const found = (await client.range({ key: layout.tip })).entries[0];
-    const tip = found === undefined ? { id: '', floor: 0, revision: 0 } : decodeTip(layout.tip, found.value);
+    const tip = found === undefined ? { id: '', floor: 0, revision: 0, format: 1 } : decodeTip(layout.tip, found.value);
     return new EtcdJournal(options, tip, found?.modRevision ?? 0);
   }
 
@@ -165,6 +165,11 @@ export class EtcdJournal implements Journal {
   /** The revision of a home that has moved in, below which nothing is known. */
   async moveIn(revision: number): Promise<void> {
     await this.#write([], { revision, floor: revision, movedTo: undefined });
+  }
+
+  /** From here on rows are written in this format, and a process that does not read it is refused. */
+  async raiseFormat(format: number): Promise<void> {
+    await this.#write([], { format });
   }
 
   get tip(): Tip {

@@ -26,6 +26,15 @@ export class Layout {
     return `${this.prefix}tip`;
   }
 
+  /** A process of this home, and which formats it reads. */
+  reader(id: string): string {
+    return `${this.prefix}readers/${id}`;
+  }
+
+  get readersEnd(): string {
+    return `${this.prefix}readers0`;
+  }
+
   aside(name: string): string {
     return `${this.prefix}aside/${name}`;
   }
@@ -103,6 +112,8 @@ export interface Tip {
   readonly floor: number;
   /** The newest revision there is. */
   readonly revision: number;
+  /** The format that rows are written in; older ones may lie beside them. */
+  readonly format: number;
   /** Set when the home has moved out: where to. */
   readonly movedTo?: string | undefined;
 }
@@ -118,13 +129,14 @@ export function decodeTip(place: string, value: Uint8Array): Tip {
   } catch {
     raw = undefined;
   }
-  const { v, id, floor, revision, movedTo } = (raw ?? {}) as Record<string, unknown>;
-  const isTip = v === 1 && typeof id === 'string' && Number.isSafeInteger(floor) && Number.isSafeInteger(revision);
+  const { v, id, floor, revision, format = 1, movedTo } = (raw ?? {}) as Record<string, unknown>;
+  const isTip = v === 1 && typeof id === 'string' && [floor, revision, format].every(Number.isSafeInteger);
   if (!isTip) throw new Error(`etcd key ${place}: this is not what a home writes; give a prefix of its own`);
   return {
     id: id as string,
     floor: floor as number,
     revision: revision as number,
+    format: format as number,
     ...(typeof movedTo === 'string' ? { movedTo } : {}),
   };
 }
