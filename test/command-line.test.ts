@@ -113,6 +113,18 @@ describe('a member', () => {
     expect(await typed('unexport shop/wbe')).toContain('did you mean shop/web?');
   });
 
+  test('export of a Service that does not exist -> written, and no word of being exported', async () => {
+    const until = 'until a Service of that name exists';
+    expect(await typed('export shop/later --dry-run')).toContain(
+      'shop/later would be exported, once a Service of that',
+    );
+    const { code, out } = await onHome('export shop/later');
+    expect([code, out]).toEqual([0, expect.stringContaining(`the export is written; nothing is exported ${until}`)]);
+    expect(out).not.toContain('shop/later is exported');
+    expect(await typed('export shop/later')).toContain(`the export is written already; nothing is exported ${until}`);
+    await typed('unexport shop/later');
+  });
+
   test('status --watch -> shown again and again, in which addresses are wide', async () => {
     const watching = startPortolan(['status', '--watch', '-o', 'wide', '--kubeconfig', api.kubeconfig]);
     try {

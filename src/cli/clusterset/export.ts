@@ -25,6 +25,7 @@ import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { sealingNamespace } from '../../kube/objects/ours.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
+import { type Service, serviceType } from '../../kube/objects/service.ts';
 import { CommandError, notFoundError, refusedError, usageError } from '../exit-codes.ts';
 import { verbs } from '../verbs.ts';
 import { addWaitOptions, parseTimeout, type WaitFlags, waitUntil } from '../wait.ts';
@@ -123,16 +124,24 @@ export async function* exportService(deps: CliDeps, request: ExportRequest): Asy
   const limit = present?.metadata.annotations?.[exportToAnnotation];
   const wanted = exportObject(request);
   const isLifted = request.to === 'all' && limit !== undefined;
-  yield* warnings(deps, request, isLifted ? withoutLimit(wanted) : wanted);
+  const missing = yield* warnings(deps, request, isLifted ? withoutLimit(wanted) : wanted);
   if (isLifted) {
     const { metadata } = withoutLimit(wanted);
     const options = { isDryRun: request.isDryRun === true };
     await home.patch(serviceExportType, { namespace, name }, { kind: 'merge', body: { metadata } }, options);
-    return yield `${key} ${request.isDryRun ? 'would be' : 'is'} exported to all clusters, no longer only to ${limit || 'nobody'}`;
+    const what = `${key} ${request.isDryRun ? 'would be' : 'is'} exported to all clusters, no longer only to ${limit || 'nobody'}`;
+    return yield missing === undefined ? what : `${what}, once ${missing}`;
   }
-  if (request.isDryRun) return yield await tryExport(home, { wanted, present });
+  if (request.isDryRun) {
+    const tried = await tryExport(home, { wanted, present });
+    return yield missing === undefined ? tried : `${tried}, once ${missing}`;
+  }
   const { object, outcome } = await install<ServiceExport>(home, { type: serviceExportType, object: wanted });
   const only = object.metadata.annotations?.[exportToAnnotation];
+  if (missing !== undefined) {
+    const already = outcome === 'unchanged' ? ' already' : '';
+    return yield `${key}: the export is written${already}; nothing is exported until ${missing}`;
+  }
   if (outcome !== 'unchanged') yield `${key} is exported${outcome === 'updated' ? ' anew' : ''}`;
   else if (only === undefined) yield `${key} is exported already`;
   else yield `${key} is exported already, only to ${only || 'nobody'}; --to all lifts that`;
@@ -190,11 +199,12 @@ function exportObject({ namespace, name, to, seal }: ExportRequest): ServiceExpo
   };
 }
 
+/** What the export still lacks, if that is known, is returned. */
 async function* warnings(
   deps: CliDeps,
   { home, namespace, name, to }: ExportRequest,
   wanted: ServiceExport,
-): AsyncGenerator<string> {
+): AsyncGenerator<string, string | undefined> {
   const key = `${namespace}/${name}`;
   try {
     const complete = { home, nowMs: deps.world.clock.wallMs(), isNewNamespace: false };
@@ -210,17 +220,30 @@ async function* warnings(
       throw notFoundError(
         `export ${key}: the clusterset has no cluster ${unknown.join(', ')}; portolan status lists its clusters`,
       );
-    if (isSealed(next)) return yield 'note: what a sealed export changes for those it is for is not previewed';
+    if (isSealed(next)) {
+      yield 'note: what a sealed export changes for those it is for is not previewed';
+      return await missingService(home, { namespace, name });
+    }
     yield* changeWarnings(preview);
-    const ready = conditionIn(preview.conditions, 'Ready');
-    if (ready?.status === 'True') return;
-    const why = conditionIn(preview.conditions, 'Valid')?.status === 'True' ? 'Ready' : 'Valid';
-    yield `warning: ${conditionIn(preview.conditions, why)?.message}`;
+    const [ready, valid] = [conditionIn(preview.conditions, 'Ready'), conditionIn(preview.conditions, 'Valid')];
+    if (ready?.status === 'True') return undefined;
+    yield `warning: ${(valid?.status === 'True' ? ready : valid)?.message}`;
+    if (valid?.status !== 'False') return undefined;
+    return valid.reason === 'NoService' ? noService : 'it is valid';
   } catch (error) {
     if (error instanceof CommandError) throw error;
     // Exporting does not require the right to read the broker.
     yield `note: cannot preview the effect on other clusters: ${errorText(error)}`;
+    return await missingService(home, { namespace, name });
   }
+}
+
+const noService = 'a Service of that name exists';
+
+/** Whoever may not read Services is not told. */
+async function missingService(home: Client, place: { namespace: string; name: string }): Promise<string | undefined> {
+  const found = getOrUndefined<Service>(home, serviceType, place).then((service) => service !== undefined);
+  return (await found.catch(() => true)) ? undefined : noService;
 }
 
 export function* changeWarnings({ flip, conflicts, service }: ServicePreview): Generator<string> {
