@@ -69,7 +69,7 @@ export const ingressKind: Kind = builtinKind<Ingress>({
     ingress.status.loadBalancer ??= {};
   },
   validate: validateIngress,
-  behaviour: { warnings: () => [storedOnly('Ingress', 'serves')] },
+  behaviour: { isMetadataInStatus: true, warnings: () => [storedOnly('Ingress', 'serves')] },
 });
 
 export const ingressClassKind: Kind = builtinKind<IngressClass>({

@@ -91,7 +91,11 @@ test('Ingress and IngressClass -> stored, with columns', async () => {
   const reply = await send(`POST ${path}`, { metadata: { name: 'i' }, spec });
   expect(reply.headers['warning']).toContain('stores the Ingress; nothing here serves it');
   const status = { loadBalancer: { ingress: [{ ip: '10.0.0.9' }] } };
-  await ok(`PUT ${path}/i/status`, { ...reply.body, status });
+  const annotations = { 'example.com/by': 'a-controller' };
+  const metadata = { ...reply.body.metadata, annotations };
+  expect((await ok(`PUT ${path}/i/status`, { ...reply.body, metadata, status })).metadata).toMatchObject({
+    annotations,
+  });
   const accept = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
   const { rows } = await ok(`GET ${path}`, undefined, accept);
   expect(rows[0].cells.slice(0, 5)).toEqual(['i', 'c', '*.example', '10.0.0.9', '80, 443']);

@@ -9,7 +9,7 @@ import type { EtcdJournal } from './journal.ts';
 import { decodeTip, type Layout } from './rows.ts';
 
 /** The newest format that this version reads and writes; all before it too. */
-export const newestFormat = 1;
+const newestFormat = 1;
 
 export interface FormatsOptions {
   readonly client: EtcdClient;
