@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { createAgent } from '../../src/clusterset/agent/agent.ts';
 import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
 import { endpointShardType } from '../../src/clusterset/kinds/endpoint-shard.ts';
-import { type SealedRecord, sealedRecordType } from '../../src/clusterset/kinds/sealed-record.ts';
+import { sealedRecordType } from '../../src/clusterset/kinds/sealed-record.ts';
 import {
   exportToAnnotation,
   type ServiceExport,
@@ -14,50 +14,25 @@ import {
 import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
 import { sealingSecretName } from '../../src/clusterset/membership/membership.ts';
 import { pinsData, rotationData } from '../../src/clusterset/membership/sealing-secret.ts';
-import { sealingCondition } from '../../src/clusterset/rules/sealing/sealing-condition.ts';
 import { fingerprintOf, readPublicKey } from '../../src/clusterset/rules/sealing/trusted-keys.ts';
-import { conditionOf } from '../../src/kube/objects/conditions.ts';
 import { endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { sealingNamespace } from '../../src/kube/objects/ours.ts';
 import { secretType } from '../../src/kube/objects/secret.ts';
-import { serviceType } from '../../src/kube/objects/service.ts';
-import { memberNamespace, SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
+import { memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { conditionMessage, exportLine, find, importLine, sliceLines } from '../look.ts';
-import { exportService, service, serviceExport, slice } from '../manifests.ts';
-import { confirmKeys, sealingSet } from '../sealing.ts';
-
-type Options = Partial<SimClusterSetOptions> & { readonly confirmed?: readonly string[] };
-
-const names = ['east', 'west', 'north'];
-
-async function start({ clusters = names, confirmed = clusters, ...more }: Options = {}) {
-  const set = await new SimClusterSet({ clusters, set: sealingSet, ...more }).start({ namespaces: ['shop'] });
-  await set.time.advance(15_000);
-  await confirmKeys(set, confirmed);
-  await set.time.advance(15_000);
-  return set;
-}
-
-const sealedTo = (...ids: string[]) => ({ [sealAnnotation]: 'true', [exportToAnnotation]: ids.join(',') });
-
-async function annotate(set: SimClusterSet, id: string, key: string, annotations: Record<string, string | null>) {
-  const [namespace = '', name = ''] = key.split('/');
-  const body = { metadata: { annotations } };
-  await set.home(id).admin.patch(serviceExportType, { namespace, name }, { kind: 'merge', body });
-}
-
-/** A service with one endpoint, sealed for the named clusters from the start. */
-async function exportSealed(set: SimClusterSet, id: string, key: string, ids: readonly string[]) {
-  const { admin } = set.home(id);
-  await admin.create(serviceType, service(key));
-  await admin.create(endpointSliceType, slice(key, { endpoints: [`10.1.0.${id.length}`] }));
-  await admin.create(serviceExportType, serviceExport(key, { annotations: sealedTo(...ids) }));
-}
-
-async function sealedRecords(set: SimClusterSet, id: string): Promise<SealedRecord[]> {
-  const { items } = await set.broker.admin.list<SealedRecord>(sealedRecordType, { namespace: memberNamespace(id) });
-  return items;
-}
+import { exportService, slice } from '../manifests.ts';
+import {
+  annotate,
+  confirmKeys,
+  exportSealed,
+  isImported,
+  names,
+  sealedRecords,
+  sealedTo,
+  sealing,
+  sealingSet,
+  startSealing,
+} from '../sealing.ts';
 
 async function openRecords(set: SimClusterSet, id: string): Promise<string[]> {
   const found = [serviceShardType, endpointShardType].map((type) =>
@@ -71,18 +46,9 @@ async function epochs(set: SimClusterSet): Promise<number[]> {
   return [...new Set((await sealedRecords(set, 'east')).map(({ spec }) => spec.epoch))];
 }
 
-async function sealing(set: SimClusterSet, id: string): Promise<string> {
-  const cluster = await find<Cluster>(set.broker.admin, clusterType, `${setName}/${id}`);
-  const condition = conditionOf(cluster?.status?.conditions, sealingCondition);
-  return `${condition?.status}/${condition?.reason}: ${condition?.message}`;
-}
-
-const isImported = async (set: SimClusterSet, id: string, key = 'shop/db') =>
-  (await importLine(set.home(id).admin, key)).includes('from');
-
 describe('sealed exports', () => {
   test('sealed for west -> west imports it, north sees nothing, the export says so', async () => {
-    const set = await start();
+    const set = await startSealing();
     const east = set.home('east').admin;
     await exportSealed(set, 'east', 'shop/db', ['west']);
     await set.time.advance(10_000);
@@ -99,7 +65,7 @@ describe('sealed exports', () => {
   });
 
   test('sealed for all -> every member with a key imports it', async () => {
-    const set = await start();
+    const set = await startSealing();
     await exportSealed(set, 'east', 'shop/db', []);
     await annotate(set, 'east', 'shop/db', { [exportToAnnotation]: null });
     await set.time.advance(10_000);
@@ -110,7 +76,7 @@ describe('sealed exports', () => {
   });
 
   test('open, sealed, open again -> the other form goes each time, and the import of a reader stays', async () => {
-    const set = await start();
+    const set = await startSealing();
     await exportService(set.home('east').admin, 'shop/db', { endpoints: ['10.1.0.1'] });
     await set.time.advance(10_000);
     expect(await isImported(set, 'north')).toBe(true);
@@ -131,7 +97,7 @@ describe('sealed exports', () => {
   });
 
   test('another audience -> another key; who is no longer in it loses the import; the old key is removed', async () => {
-    const set = await start();
+    const set = await startSealing();
     await exportSealed(set, 'east', 'shop/db', ['west']);
     await set.time.advance(10_000);
     const [before] = await sealedRecords(set, 'east');
@@ -146,7 +112,7 @@ describe('sealed exports', () => {
   });
 
   test('the export is taken back -> nothing of it is left, at the broker or at its readers', async () => {
-    const set = await start();
+    const set = await startSealing();
     await exportSealed(set, 'east', 'shop/db', ['west']);
     await set.time.advance(10_000);
     await set.home('east').admin.delete(serviceExportType, { namespace: 'shop', name: 'db' });
@@ -155,7 +121,7 @@ describe('sealed exports', () => {
   });
 
   test('a listed member without a confirmed key -> it gets nothing and is named; with one it gets it', async () => {
-    const set = await start({ confirmed: ['east'] });
+    const set = await startSealing({ confirmed: ['east'] });
     await exportSealed(set, 'east', 'shop/db', ['west', 'south']);
     await set.time.advance(10_000);
     expect(await conditionMessage(set.home('east').admin, 'shop/db', 'Ready')).toBe(
@@ -173,7 +139,7 @@ describe('sealed exports', () => {
   });
 
   test('a member has another key -> it gets nothing until it is trusted; the exporter reports it', async () => {
-    const set = await start();
+    const set = await startSealing();
     await exportSealed(set, 'east', 'shop/db', ['west', 'north']);
     await set.time.advance(10_000);
     const [before] = await sealedRecords(set, 'east');
@@ -225,7 +191,7 @@ describe('sealed exports', () => {
   });
 
   test('rotation by command -> a new key at once, also by a clock that is ahead; no reader is without the import', async () => {
-    const set = await start({ clusters: ['east', 'west'] });
+    const set = await startSealing({ clusters: ['east', 'west'] });
     await exportSealed(set, 'east', 'shop/db', ['west']);
     await set.time.advance(10_000);
     const [first] = await epochs(set);
@@ -245,7 +211,7 @@ describe('sealed exports', () => {
   });
 
   test('rotation by time -> a new key when the old one is an hour old, and one only', async () => {
-    const set = await start({ clusters: ['east'], set: { sealing: { exports: 'Allowed', rotateHours: 1 } } });
+    const set = await startSealing({ clusters: ['east'], set: { sealing: { exports: 'Allowed', rotateHours: 1 } } });
     await exportSealed(set, 'east', 'shop/db', ['east']);
     await set.time.advance(10_000);
     const first = await epochs(set);
@@ -258,7 +224,7 @@ describe('sealed exports', () => {
   }, 60_000);
 
   test('restart of both -> nothing is written anew, the import stays', async () => {
-    const set = await start();
+    const set = await startSealing();
     await exportSealed(set, 'east', 'shop/db', ['west']);
     await set.time.advance(10_000);
     const before = await sealedRecords(set, 'east');
@@ -276,7 +242,7 @@ describe('sealed exports', () => {
 
 describe('sealed records of a hostile broker', () => {
   test('an older state is put back -> refused and reported; readers keep what they had', async () => {
-    const set = await start();
+    const set = await startSealing();
     await exportSealed(set, 'east', 'shop/db', ['west']);
     await set.time.advance(10_000);
     const older = await sealedRecords(set, 'east');
@@ -309,7 +275,7 @@ describe('sealed records of a hostile broker', () => {
     ['changed', (data: string) => `${data.slice(0, 60)}${data[60] === 'A' ? 'B' : 'A'}${data.slice(61)}`],
     ['empty', () => ''],
   ])('a record is %s -> refused and reported', async (_how, change) => {
-    const set = await start({ clusters: ['east', 'west'] });
+    const set = await startSealing({ clusters: ['east', 'west'] });
     await exportSealed(set, 'east', 'shop/db', ['west']);
     await set.time.advance(10_000);
     await set.stopAgent('east');
@@ -328,7 +294,7 @@ describe('sealed records of a hostile broker', () => {
   });
 
   test('records lie in the namespace of another member, or under another name -> refused', async () => {
-    const set = await start();
+    const set = await startSealing();
     await exportSealed(set, 'east', 'shop/db', ['west']);
     await set.time.advance(10_000);
     await set.stopAgent('east');
@@ -348,7 +314,7 @@ describe('sealed records of a hostile broker', () => {
   });
 
   test('a key that is no key -> that member gets nothing and is named, the others get it', async () => {
-    const set = await start();
+    const set = await startSealing();
     await set.stopAgent('north');
     const none = new Uint8Array(32);
     const place = { namespace: setName, name: 'north' };
@@ -367,7 +333,7 @@ describe('sealed records of a hostile broker', () => {
 
 describe('sealed exports and others', () => {
   test('two exporters that disagree -> the one whose export is sealed for neither says nothing, nor does the other', async () => {
-    const set = await start();
+    const set = await startSealing();
     await exportService(set.home('north').admin, 'shop/db', {
       endpoints: ['10.3.0.1'],
       spec: { ports: [{ name: 'http', port: 81 }] },

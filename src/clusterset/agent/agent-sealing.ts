@@ -2,12 +2,13 @@
 // them it reads nothing and makes nothing.
 
 import type { Hpke } from '../../base/keys/hpke.ts';
-import type { Log } from '../../base/log.ts';
+import { errorText, type Log } from '../../base/log.ts';
 import type { Reporter, ReportOptions } from '../controllers/reports/reporter.ts';
 import { createSealingReporter } from '../controllers/reports/sealing-report.ts';
 import { SealedExports } from '../controllers/sealing/sealed-exports.ts';
 import type { AgentContext } from '../copies/context.ts';
 import type { PolicyCopy } from '../copies/policy-copy.ts';
+import { SealedMemory } from '../copies/sealed-memory.ts';
 import { SealingKeys } from '../copies/sealing-keys.ts';
 import { isSealed } from '../kinds/service-export.ts';
 import type { FollowerSealing, Member, MemberFollower } from '../members/follower.ts';
@@ -23,6 +24,7 @@ export class AgentSealing {
   readonly follower: FollowerSealing;
   readonly #options: AgentSealingOptions;
   readonly #keys: SealingKeys;
+  readonly #memory: SealedMemory;
   readonly #reporter: Reporter;
   /** Keys of members as they were last, by cluster. */
   readonly #known = new Map<string, string>();
@@ -40,8 +42,9 @@ export class AgentSealing {
       clusters: () => members().clusters.values(),
       onChange: () => this.#keysChanged(),
     });
+    this.#memory = new SealedMemory(options);
     this.follower = {
-      ...{ hpke, clusterId },
+      ...{ hpke, clusterId, memory: this.#memory },
       identity: () => this.#keys.own,
       publicKeyOf: (cluster) => {
         const key = this.#keys.keyOf(cluster);
@@ -69,8 +72,8 @@ export class AgentSealing {
     this.#reporter.start();
   }
 
-  stop(): Promise<void> {
-    return this.#reporter.stop();
+  async stop(): Promise<void> {
+    await Promise.all([this.#reporter.stop(), this.#memory.stop()]);
   }
 
   /** Whether what is sealed can be read here, as far as it ever will be. */
@@ -82,8 +85,9 @@ export class AgentSealing {
   /** The policy of the set, or time, has gone on. */
   look(): void {
     const { sealed } = this.#options.members();
-    if (this.#isAllowed) sealed?.open();
-    else sealed?.close();
+    if (!this.#isAllowed) sealed?.close();
+    else if (this.#memory.isLoaded) sealed?.open();
+    else this.#remember();
     void this.#keys.look();
     this.#reporter.look();
   }
@@ -103,6 +107,15 @@ export class AgentSealing {
     if (!this.#isAllowed || self === undefined || this.#exports === undefined) return;
     if (this.#exports.isRotationDue(self)) this.#publishAgain();
     this.#exports.sweep(self).catch((error: unknown) => this.#options.log.warn('sealed records not swept', { error }));
+  }
+
+  /** Tried again by the next look. */
+  #remember(): void {
+    this.#memory.load().then(
+      () => this.look(),
+      (error: unknown) =>
+        this.#options.log.warn('memory of sealed records cannot be read', { error: errorText(error) }),
+    );
   }
 
   #keysChanged(): void {

@@ -16,7 +16,7 @@ import { memberLeaseName } from '../rules/broker-layout.ts';
 import { formatServiceKey, parseRecordName, recordName, type ServiceKey } from '../rules/names.ts';
 import { publishedServiceKey } from '../rules/shard-record.ts';
 import { layered } from './opened-part.ts';
-import { SealedCopy } from './sealed-copy.ts';
+import { SealedCopy, type SeenMarks } from './sealed-copy.ts';
 import { type RecordPart, SharedCopy } from './shared-copy.ts';
 
 export interface FollowerOptions {
@@ -33,6 +33,7 @@ export interface FollowerOptions {
 
 export interface FollowerSealing {
   readonly hpke: Hpke;
+  readonly memory: SeenMarks;
   readonly clusterId: string;
   /** This cluster's keys; undefined while there are none. */
   readonly identity: () => KeyPair | undefined;
@@ -199,7 +200,8 @@ export class MemberFollower {
 
   #sealedCopy({ broker: client, world, log, clusterset }: FollowerOptions, sealing: FollowerSealing): SealedCopy {
     return new SealedCopy({
-      ...{ client, world, log, clusterset, hpke: sealing.hpke, clusterId: sealing.clusterId },
+      ...{ client, world, log, clusterset, hpke: sealing.hpke, memory: sealing.memory },
+      clusterId: sealing.clusterId,
       identity: sealing.identity,
       exporterIn: (namespace) => {
         const member = this.inNamespace(namespace);

@@ -23,9 +23,17 @@ interface Exporter {
   readonly publicKey: Uint8Array | undefined;
 }
 
+/** The highest epochs and counters that were opened here, by exporter; what is lower was put back. */
+export interface SeenMarks {
+  /** 0 if none was opened. */
+  highest(exporter: string, name: string): number;
+  note(exporter: string, name: string, mark: number): void;
+}
+
 export interface SealedCopyOptions extends Pick<InformerOptions<SealedRecord, SealedRecord>, 'client' | 'world'> {
   readonly log: Log;
   readonly hpke: Hpke;
+  readonly memory: SeenMarks;
   readonly clusterset: string;
   readonly clusterId: string;
   /** This cluster's keys; undefined while there are none. */
@@ -165,6 +173,12 @@ export class SealedCopy {
     return this.#sources.get(namespace)?.locks.get(audience)?.key;
   }
 
+  /** The highest epoch of an audience, or counter of a record, that was ever opened here. */
+  highest(namespace: string, name: string): number {
+    const exporter = this.#options.exporterIn(namespace);
+    return exporter === undefined ? 0 : this.#options.memory.highest(exporter.id, name);
+  }
+
   /** Records that were refused, and why. */
   refusedIn(namespace: string): ReadonlyMap<string, string> {
     return this.#sources.get(namespace)?.refused ?? new Map();
@@ -204,7 +218,10 @@ export class SealedCopy {
     source.refused.delete(name);
     if (!isKeyRecord(record)) {
       const seen = source.seen.get(name);
-      if (seen !== undefined) source.seen.set(name, { ...seen, data: '' });
+      if (seen !== undefined) {
+        source.seen.set(name, { ...seen, data: '' });
+        this.#note(namespace, name, seen.counter + 1);
+      }
       return this.#forget(source, name);
     }
     const lock = source.locks.get(name);
@@ -218,7 +235,8 @@ export class SealedCopy {
     const { epoch, readers } = record.spec;
     const lock = source.locks.get(name) ?? { epoch: 0, sealedKey: '', state: 'closed' };
     source.locks.set(name, lock);
-    if (epoch < lock.epoch) return this.#refuse(namespace, name, `its key of epoch ${epoch} was replaced before`);
+    if (epoch < Math.max(lock.epoch, this.highest(namespace, name)))
+      return this.#refuse(namespace, name, `its key of epoch ${epoch} was replaced before`);
     source.refused.delete(name);
     const own = (readers ?? []).find(({ cluster }) => cluster === this.#options.clusterId);
     if (epoch === lock.epoch && lock.state !== 'closed' && own?.key === lock.sealedKey) return;
@@ -241,7 +259,10 @@ export class SealedCopy {
       if (key === undefined) {
         Object.assign(lock, { state: 'closed', before: undefined });
         this.#refuse(namespace, name, `its key is not sealed by ${exporter.id} for this cluster`);
-      } else Object.assign(lock, { state: 'open', key: { epoch, key } });
+      } else {
+        Object.assign(lock, { state: 'open', key: { epoch, key } });
+        this.#note(namespace, name, epoch);
+      }
       this.#again(namespace, name);
     };
     hpke.open(request).then(done, () => done(undefined));
@@ -269,7 +290,7 @@ export class SealedCopy {
       this.#origins.set(present, originOf(record));
       return;
     }
-    if (seen !== undefined && isOlder({ counter, data }, seen))
+    if (counter < this.highest(namespace, name) || (seen !== undefined && isOlder({ counter, data }, seen)))
       return this.#refuse(namespace, name, 'an older state of it was put back');
     const { clusterset } = this.#options;
     const place = { clusterset, exporter: exporter.id, object: name, audience, epoch, counter };
@@ -278,7 +299,13 @@ export class SealedCopy {
     source.refused.delete(name);
     source.seen.delete(name);
     source.seen.set(name, { counter, data });
+    this.#note(namespace, name, counter);
     this.#put(source, record, opened.record);
+  }
+
+  #note(namespace: string, name: string, mark: number): void {
+    const exporter = this.#options.exporterIn(namespace);
+    if (exporter !== undefined) this.#options.memory.note(exporter.id, name, mark);
   }
 
   #put(source: Source, sealed: SealedRecord, plain: PlainRecord): void {

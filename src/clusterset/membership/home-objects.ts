@@ -21,7 +21,7 @@ import { clusterIdProperty, clusterSetProperty } from '../kinds/cluster-property
 import { homeAccessName } from '../rules/access/home-access.ts';
 import { clusterSetDnsName } from '../rules/clusterset-dns.ts';
 import { gatewayName } from '../rules/networks/gateway-report.ts';
-import { membershipSecretName, sealingSecretName, verdictsName } from './membership.ts';
+import { membershipSecretName, sealedMemoryName, sealingSecretName, verdictsName } from './membership.ts';
 
 export const agentAccountName = 'portolan-agent';
 const own = 'portolan.dev';
@@ -144,10 +144,15 @@ const systemRules: PolicyRule[] = [
   },
 ];
 
-// Its keys for sealed exports, which it makes.
+// Its keys for sealed exports, which it makes, and what it has seen of those of others.
 const sealingRules: PolicyRule[] = [
   { apiGroups: [''], resources: ['secrets'], verbs: ['create'] },
-  { apiGroups: [''], resources: ['secrets'], resourceNames: [sealingSecretName], verbs: ['get', 'patch'] },
+  {
+    apiGroups: [''],
+    resources: ['secrets'],
+    resourceNames: [sealingSecretName, sealedMemoryName],
+    verbs: ['get', 'patch'],
+  },
 ];
 
 const externalRules: PolicyRule[] = [{ apiGroups: [''], resources: ['secrets'], verbs: all }];

@@ -18,6 +18,8 @@ export const leavingAnnotation = 'portolan.dev/leaving';
 
 /** In a namespace of its own: the keys with which this cluster seals and opens exports, and those it knows of others. */
 export const sealingSecretName = 'portolan-sealing';
+/** Beside it: how far the sealed records of each member were seen. */
+export const sealedMemoryName = 'portolan-sealed-memory';
 
 /** Where agents keep what they last judged of other members' leases, in the system namespace. */
 export const verdictsName = 'portolan-lease-verdicts';

@@ -47,11 +47,19 @@ export const clustersetMends: readonly Mend[] = [
     became: "if (opened.kind === 'refused') return;",
   },
   {
-    test: 'sim/scenarios/sealed.test.ts',
-    title: 'an older state is put back -> refused and reported; readers keep what they had',
+    test: 'sim/scenarios/sealed-memory.test.ts',
+    title:
+      'an older state while the reader is away -> refused and reported when it starts, right again when the exporter does',
     file: 'src/clusterset/members/sealed-copy.ts',
-    was: 'return counter < seen.counter || (counter === seen.counter && data !== seen.data);',
-    became: 'return false;',
+    was: 'counter < this.highest(namespace, name) || ',
+    became: '',
+  },
+  {
+    test: 'test/sealed-exports.test.ts',
+    title: 'everything at the broker, all that it said and wrote, and all of north -> nothing of it',
+    file: 'src/clusterset/explain/set-state.ts',
+    was: 'return !sealing.isAllowed;',
+    became: 'return true;',
   },
   {
     test: 'sim/scenarios/sealed.test.ts',

@@ -85,11 +85,12 @@ export class AudienceKeys {
   }
 
   async #bring(audience: Audience): Promise<AudienceKey> {
-    const { world, rotation } = this.#options;
+    const { world, rotation, sealed, namespace } = this.#options;
     const { present, known } = this.#present(audience.id);
     const step = planKey({
       present,
       known,
+      epochSeen: sealed.highest(namespace, audience.id),
       readers: new Map([...audience.readers].map(([cluster, { fingerprint }]) => [cluster, fingerprint])),
       nowSeconds: Math.floor(world.clock.wallMs() / 1000),
       ...rotation(),

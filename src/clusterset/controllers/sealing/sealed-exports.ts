@@ -148,7 +148,7 @@ export class SealedExports {
     const part = sealed.part(namespace);
     const present = part.isLost(name) ? undefined : part.get(name);
     if (present !== undefined && this.#isAsWanted(present, record, seal)) return;
-    const counter = this.#nextCounter(present?.spec.counter ?? 0);
+    const counter = this.#nextCounter(Math.max(present?.spec.counter ?? 0, sealed.highest(namespace, name)));
     const place = { clusterset, exporter: self.id, object: name, audience: seal.id, epoch: seal.epoch, counter };
     const nonce = context.world.random.bytes(nonceBytes);
     const wanted: SealedRecord = {

@@ -23,6 +23,7 @@ const facts = (more: Partial<KeyFacts>): KeyFacts => ({
     nowSeconds: 2000,
     rotateSeconds: 3600,
     rotateBefore: 0,
+    epochSeen: 0,
   },
   ...more,
 });

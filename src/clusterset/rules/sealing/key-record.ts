@@ -12,6 +12,8 @@ export interface KeyFacts {
   readonly present: SealedRecord | undefined;
   /** The key in `present`; undefined if it could not be opened. */
   readonly known: AudienceKey | undefined;
+  /** The highest epoch that this cluster knows of: readers refuse lower ones. */
+  readonly epochSeen: number;
   /** Fingerprints of the keys of those who may read, by cluster. */
   readonly readers: ReadonlyMap<string, string>;
   readonly nowSeconds: number;
@@ -28,7 +30,7 @@ export type KeyStep =
 
 export function planKey(facts: KeyFacts): KeyStep {
   const { present, known, readers, nowSeconds } = facts;
-  const epochBefore = Math.max(present?.spec.epoch ?? 0, known?.epoch ?? 0);
+  const epochBefore = Math.max(present?.spec.epoch ?? 0, known?.epoch ?? 0, facts.epochSeen);
   const replaced: KeyStep = { kind: 'replace', epoch: Math.max(nowSeconds, epochBefore + 1, commanded(facts)) };
   if (present === undefined || known === undefined || known.epoch !== present.spec.epoch) return replaced;
   if (isKeyDue(known.epoch, facts)) return replaced;
