@@ -110,8 +110,8 @@ describe('an import with clusters in other networks', () => {
     const labelSelector = `multicluster.kubernetes.io/service-name=checkout,multicluster.kubernetes.io/source-cluster=${cluster}`;
     return (await client.list<EndpointSlice>(endpointSliceType, { namespace: 'shop', labelSelector })).items;
   };
-  const reached = async (client: Client) =>
-    conditionOf((await find<ServiceImport>(client, serviceImportType, key))?.status?.conditions, 'ClustersReached');
+  const reached = async (client: Client, type = 'ClustersReached') =>
+    conditionOf((await find<ServiceImport>(client, serviceImportType, key))?.status?.conditions, type);
 
   test('networks: the same pod range in two networks -> no address of the other network at home, its endpoints counted', async () => {
     const { west } = await threeClusters();
@@ -136,6 +136,10 @@ describe('an import with clusters in other networks', () => {
     expect(await reached(west)).toMatchObject({
       status: 'True',
       message: 'east: through a gateway of network aws; north: directly; west: directly',
+    });
+    expect(await reached(west, 'ReachedWithoutProxy')).toMatchObject({
+      ...{ status: 'False', reason: 'SomeClusters' },
+      message: expect.stringContaining('get the endpoints of north, west alone: east is in another network'),
     });
   });
 
@@ -177,6 +181,7 @@ describe('an import with clusters in other networks', () => {
     await settle();
     expect((await slicesFrom(west, 'east'))[0]?.addressType).toBe('IPv4');
     expect(await reached(west)).toMatchObject({ status: 'True', message: 'all clusters are in this network' });
+    expect(await reached(west, 'ReachedWithoutProxy')).toMatchObject({ status: 'True', reason: 'AllClusters' });
   });
 
   test('networks: status and explain at a member -> who is in which network, reached how; one network -> no such line', async () => {

@@ -11,6 +11,7 @@ import type { Merge } from '../rules/merge/merged.ts';
 import { formatServiceKey } from '../rules/names.ts';
 import { hasOtherAddress } from '../rules/networks/other-address.ts';
 import { clustersReached, type ReachFacts, reachCondition } from '../rules/networks/reach-condition.ts';
+import { reachedWithoutProxy, withoutProxyCondition } from '../rules/networks/without-proxy.ts';
 import { answerCondition, clustersAnswer } from '../rules/routing/answer-condition.ts';
 import { readRouting, routedByAnnotation, routingAnnotation } from '../rules/routing/routing.ts';
 import { conflictConditions } from './addresses/address-conflicts.ts';
@@ -86,10 +87,15 @@ function reachConditions(
   const isWithoutProxy = virtual !== undefined && context.hasProxy() === false;
   const headless = { beyondBounds: virtual?.beyond, isWithoutProxy };
   const more = { udp, otherAddress, excluded, endpoints, unreachedFrom, gatewayChecks, ...headless };
-  const found = clustersReached({ networks, clusters, ports, source, ...more });
-  if (found !== undefined) return [found];
-  if (conditionOf(object.status?.conditions, reachCondition) === undefined) return [];
-  return [{ type: reachCondition, status: 'True', reason: 'Reached', message: 'all clusters are in this network' }];
+  const facts = { networks, clusters, ports, source, ...more };
+  const had = (type: string) => conditionOf(object.status?.conditions, type) !== undefined;
+  const fine = (type: string, reason: string, message: string): WantedCondition[] =>
+    had(type) ? [{ type, status: 'True', reason, message }] : [];
+  const direct = 'all clusters that are used are in this network';
+  return [
+    clustersReached(facts) ?? fine(reachCondition, 'Reached', 'all clusters are in this network'),
+    reachedWithoutProxy(facts) ?? fine(withoutProxyCondition, 'AllClusters', direct),
+  ].flat();
 }
 
 /** None for an import whose clusters have always answered. */
