@@ -115,6 +115,22 @@ describe('checks', () => {
     expect(at(['xds'])).toContain('error 2 MeshExternalServices: sys/a, sys/b: NotProgrammed: why');
   });
 
+  test('an import that Envoys refuse a part of, or cannot hold -> PTL0903, a warning with the cause', () => {
+    const object = (name: string, status: string, reason: string) => ({
+      metadata: { name, namespace: 'shop' },
+      status: {
+        conditions: [
+          { type: 'Ready', status: 'True', reason: 'Ready', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
+          { type: 'Programmed', status, reason, message: 'why', lastTransitionTime: '2026-01-01T00:00:00Z' },
+        ],
+      },
+    });
+    const imports = [object('db', 'False', 'Withheld'), object('web', 'True', 'Accepted')];
+    const given = { imports: { value: imports }, parts: { value: [] } } as unknown as Partial<ClusterFacts>;
+    const said = found('PTL0903', given).findings.map((one) => `${one.severity} ${one.subject}: ${one.message}`);
+    expect(said).toEqual(['warning ServiceImport shop/db: Withheld: why']);
+  });
+
   test('a record of a member is not counted -> PTL0306; it is gone -> nothing', () => {
     const refused = [{ cluster: 'east', service: 'shop/huge', why: 'has 1001 ports, more than 1000' }];
     const at = (status: object) => ({ broker: { value: { kind: 'answers', set: status } } }) as Partial<ClusterFacts>;

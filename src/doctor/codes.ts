@@ -287,8 +287,8 @@ export const codes = {
     title: 'an imported service cannot be reached at its address',
     severity: 'error',
     means:
-      'The ServiceImport is not ready: nothing in this cluster carries connections to its address, or it has none. Its name resolves, and connections fail. A warning if this cluster has never had a proxy.',
-    fix: 'Run portolan proxy on each node; kubectl -n NAMESPACE describe serviceimport NAME shows the condition Ready with the cause.',
+      'The ServiceImport is not ready: nothing in this cluster carries connections to its address, or it has none. Its name resolves, and connections fail. A warning if this cluster has never had a proxy, and if Envoys refused a part of it or cannot hold all of it (Programmed).',
+    fix: 'Run portolan proxy on each node; kubectl -n NAMESPACE describe serviceimport NAME shows the conditions Ready and Programmed with the cause.',
   },
   PTL0904: {
     title: 'an external service cannot be reached',

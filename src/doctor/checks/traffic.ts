@@ -81,15 +81,21 @@ function refusedCalls(facts: ClusterFacts): Found[] {
 
 /** A reason other than Ready beside status True: it works in another way than the policy asks for. */
 function notCarried(facts: ClusterFacts): Found[] {
-  const isFailing = (object: ServiceImport) => {
-    const ready = conditionOf(object.status?.conditions, 'Ready');
-    return ready?.status === 'False' || (ready?.status === 'True' && ready.reason !== 'Ready');
+  const failing = ({ status }: ServiceImport) => {
+    const ready = conditionOf(status?.conditions, 'Ready');
+    if (ready?.status === 'False' || (ready?.status === 'True' && ready.reason !== 'Ready')) return ready;
+    // A part of it: what proxies refused stays as it was, and what they cannot hold is left out.
+    const programmed = conditionOf(status?.conditions, 'Programmed');
+    return programmed?.status === 'False' ? programmed : undefined;
   };
-  const failing = need(facts.imports).filter(isFailing);
-  return byCause('ServiceImport', failing, {
-    conditionOf: ({ status }) => conditionOf(status?.conditions, 'Ready'),
-    isMild: ({ reason }) => reason === 'NotCarried' && !hasHad(facts, 'proxy'),
-  });
+  return byCause(
+    'ServiceImport',
+    need(facts.imports).filter((object) => failing(object) !== undefined),
+    {
+      conditionOf: failing,
+      isMild: ({ type, reason }) => type === 'Programmed' || (reason === 'NotCarried' && !hasHad(facts, 'proxy')),
+    },
+  );
 }
 
 function externalNotReady(facts: ClusterFacts): Found[] {

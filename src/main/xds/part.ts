@@ -169,7 +169,7 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
     const gateways = startGatewaysSource({
       ...{ ...common, cluster, clusterset, slices, address, times: options.gatewayTimes },
       ...{ port: options.ports.gateway ?? gatewayPort, gatewayAddress: options.gatewayAddress },
-      secretsNamespace: options.secretsNamespace ?? namespace,
+      ...{ withheld, secretsNamespace: options.secretsNamespace ?? namespace },
     });
     metrics.certificateEnd('gateway', () => gateways.certificateEndMs());
     metrics.certificateEnd('gateway-authority', () => gateways.rootEndMs());

@@ -201,7 +201,14 @@ test('near side: a cluster behind gateways -> checked actively, never ejected fo
 });
 
 const way = (address: string, more: Partial<NamedWay> = {}): NamedWay => ({
-  ...{ cluster: 'east', address, port: 80, authority: 'web.shop.svc.clusterset.local:80', ...more },
+  ...{
+    service: 'shop/web',
+    cluster: 'east',
+    address,
+    port: 80,
+    authority: 'web.shop.svc.clusterset.local:80',
+    ...more,
+  },
 });
 
 test('near side: ways by name -> a chain for each in a listener that has no others; none, no listener', () => {
@@ -242,7 +249,9 @@ test('near side: an import and its slices -> asked by name where the slices say 
   const slices = [slice('east', 'IPv4', true), slice('south', 'IPv4', false), slice('north', 'IPv6', true)];
   const named = { slices, domain: 'clusterset.local' };
   expect(namedWaysOf({ ...named, key: 'shop/web', owner: owner() })).toEqual([way('243.9.0.7')]);
-  expect(namedWaysOf({ ...named, key: 'here/other', owner: owner('shop/web') })).toEqual([way('243.9.0.7')]);
+  expect(namedWaysOf({ ...named, key: 'here/other', owner: owner('shop/web') })).toEqual([
+    way('243.9.0.7', { service: 'here/other' }),
+  ]);
 });
 
 test('near side: a headless service -> each endpoint with a virtual address by its own name, at the ports of its slice', () => {
@@ -256,7 +265,7 @@ test('near side: a headless service -> each endpoint with a virtual address by i
     { ...common, name: 'b', cluster: 'west', endpoints: [{ ...endpoint, address: Uint8Array.of(10, 1, 0, 1) }] },
   ];
   expect(namedWaysOf({ key: 'shop/db', owner, slices, domain: 'clusterset.local' })).toEqual([
-    way('243.9.0.8', { port: 5433, authority: 'db-0.east.db.shop.svc.clusterset.local:5433' }),
+    way('243.9.0.8', { service: 'shop/db', port: 5433, authority: 'db-0.east.db.shop.svc.clusterset.local:5433' }),
   ]);
 });
 

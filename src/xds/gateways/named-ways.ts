@@ -13,6 +13,8 @@ import { authorityOf, endpointHost } from './names.ts';
 import { nearSideName, originalDestination, type RemoteCluster, tunnel } from './near-side.ts';
 
 export interface NamedWay {
+  /** `namespace/name` of the import. */
+  readonly service: string;
   readonly cluster: string;
   /** What the client connects to. */
   readonly address: string;
@@ -34,11 +36,12 @@ export interface NamedService {
 export function namedWaysOf({ key, owner, slices, domain }: NamedService): NamedWay[] {
   const [namespace, name] = (owner.traffic?.importedFrom || key).split('/');
   const host = `${name}.${namespace}.svc.${domain}`;
-  return owner.kind === 'Headless' ? endpointWays(slices, host) : serviceWays(owner, slices, host);
+  const ways = owner.kind === 'Headless' ? endpointWays(slices, host) : serviceWays(owner, slices, host);
+  return ways.map((way) => ({ ...way, service: key }));
 }
 
 /** To each endpoint of a headless service, at the ports that it listens on. */
-function endpointWays(slices: readonly NamedSlice[], host: string): NamedWay[] {
+function endpointWays(slices: readonly NamedSlice[], host: string): Omit<NamedWay, 'service'>[] {
   return slices.flatMap(({ cluster, ports, endpoints }) =>
     endpoints.filter(hasVirtualAddress).flatMap(({ address, hostname }) =>
       ports
@@ -51,7 +54,7 @@ function endpointWays(slices: readonly NamedSlice[], host: string): NamedWay[] {
   );
 }
 
-function serviceWays(owner: OwnerFacts, slices: readonly NamedSlice[], host: string): NamedWay[] {
+function serviceWays(owner: OwnerFacts, slices: readonly NamedSlice[], host: string): Omit<NamedWay, 'service'>[] {
   const ports = new Set(owner.ports.filter(({ protocol }) => protocol === 'TCP').map(({ port }) => port));
   return owner.ips.flatMap((ip) => {
     const family = familyOf(ip);
@@ -65,7 +68,7 @@ function serviceWays(owner: OwnerFacts, slices: readonly NamedSlice[], host: str
 }
 
 /** A listener with more chains would take Envoy seconds. */
-const waysMax = 10_000;
+export const namedWaysMax = 10_000;
 /** Envoy reads it as a format, and refuses the whole listener for one that makes no sense. */
 const authorityPattern = /^[a-z0-9.-]+:\d+$/;
 
@@ -75,20 +78,28 @@ export function namedWaysResources(
   ways: Iterable<NamedWay>,
   address = anyAddress,
 ): XdsResource[] {
-  const chains = new Map<string, JsonObject>();
-  for (const way of [...ways].sort(byDestination)) {
-    const chain = chainOf(nearSideName(remote.id), way);
-    if (chain !== undefined && chains.size < waysMax) chains.set(String(chain['name']), chain);
-  }
-  if (chains.size === 0) return [];
+  const { carried } = namedWays(ways);
+  if (carried.length === 0) return [];
   const name = `gateway-names/${remote.id}`;
   const body = {
     name,
     address: listenAddress(address, namedListenerPort(remote.listenerPort)),
     listener_filters: [originalDestination()],
-    filter_chains: [...chains.values()],
+    filter_chains: carried.map((way) => chainOf(nearSideName(remote.id), way)),
   };
   return [{ type: 'listener', name, body, causes: [] }];
+}
+
+/** Of two ways from one address and port the last one counts; those beyond the bound have none. */
+export function namedWays(ways: Iterable<NamedWay>): { readonly carried: NamedWay[]; readonly beyond: NamedWay[] } {
+  const byAddress = new Map<string, NamedWay>();
+  for (const way of [...ways].filter(isWay).sort(byDestination)) byAddress.set(authorityOf(way.address, way.port), way);
+  const all = [...byAddress.values()];
+  return { carried: all.slice(0, namedWaysMax), beyond: all.slice(namedWaysMax) };
+}
+
+function isWay({ address, authority }: NamedWay): boolean {
+  return parseIp(address) !== undefined && authorityPattern.test(authority);
 }
 
 function byDestination(one: NamedWay, other: NamedWay): number {
@@ -96,14 +107,13 @@ function byDestination(one: NamedWay, other: NamedWay): number {
   return a! < b! ? -1 : 1;
 }
 
-function chainOf(cluster: string, { address, port, authority }: NamedWay): JsonObject | undefined {
-  const ip = parseIp(address);
-  if (ip === undefined || !authorityPattern.test(authority)) return undefined;
+function chainOf(cluster: string, { address, port, authority }: NamedWay): JsonObject {
+  const { family } = parseIp(address)!;
   return {
     name: authorityOf(address, port),
     filter_chain_match: {
       destination_port: port,
-      prefix_ranges: [{ address_prefix: address, prefix_len: ip.family === 'IPv4' ? 32 : 128 }],
+      prefix_ranges: [{ address_prefix: address, prefix_len: family === 'IPv4' ? 32 : 128 }],
     },
     filters: [tunnel(cluster, authority)],
   };

@@ -37,6 +37,7 @@ import type { ProxyIdentity } from '../identity/proxy-identity.ts';
 import { type CarriedProtocol, portKey, portNamesOf } from '../own-ports.ts';
 import type { XdsResource } from '../resource.ts';
 import type { ResourceSet } from '../view/resource-set.ts';
+import type { WithheldList } from '../withheld.ts';
 import { Batch } from './batch.ts';
 import type { ClustersetSource } from './clusterset.ts';
 import { GatewayAuthority } from './gateway-authority.ts';
@@ -45,6 +46,7 @@ import { isCertificate } from './home-secrets.ts';
 import { MeshCertificates, type MeshCertificatesOptions } from './mesh-certificates.ts';
 import { onServiceSlices, slicesOf } from './own-slices.ts';
 import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './source.ts';
+import { WaysBeyond } from './ways-beyond.ts';
 import { WaysByCluster } from './ways-by-cluster.ts';
 
 export interface GatewaysSourceOptions extends SourceOptions {
@@ -54,6 +56,7 @@ export interface GatewaysSourceOptions extends SourceOptions {
   readonly slices: Informer<EndpointSlice>;
   /** Of the Secret with the roots of this cluster. */
   readonly secretsNamespace: string;
+  readonly withheld: WithheldList;
   readonly port: number;
   /** Where the gateway listens; everywhere if absent. */
   readonly gatewayAddress?: string;
@@ -105,6 +108,7 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
   let members: GatewayMembers = { own: cluster, clusterSet: '', callers: [] };
   const named = new WaysByCluster<NamedWay>();
   const udp = new WaysByCluster<NamedUdpWay>();
+  const beyond = new WaysBeyond(options.withheld, log);
   /** Ports of the listeners for clusters that there is a way to. */
   let near = new Map<string, number>();
 
@@ -178,8 +182,10 @@ export function startGatewaysSource(options: GatewaysSourceOptions): GatewaysSou
 
   function renewAsked(id: string): void {
     const listenerPort = near.get(id);
+    const byName = listenerPort === undefined ? [] : named.of(id);
     const make = () =>
-      listenerPort === undefined ? [] : namedWaysResources({ id, listenerPort }, named.of(id), options.address);
+      listenerPort === undefined ? [] : namedWaysResources({ id, listenerPort }, byName, options.address);
+    beyond.look(id, byName);
     replaceSafely(views.sidecar, `gateway names ${id}`, make, log);
     const overUdp = () => (listenerPort === undefined ? [] : udpNearSideResources(id, udp.of(id), options.address));
     replaceSafely(views.sidecar, `gateway udp ${id}`, overUdp, log);
