@@ -6,9 +6,11 @@ import { promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
 import type { Credentials } from '../src/base/x509/certificates.ts';
 import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import { mayUse } from '../src/clusterset/kinds/service-shard.ts';
 import { healthPath, healthPort } from '../src/clusterset/rules/networks/listener-ports.ts';
 import { remoteEndpoint } from '../src/clusterset/rules/networks/remote-endpoint.ts';
+import { virtualAddressesLabel } from '../src/clusterset/rules/networks/virtual-endpoints.ts';
 import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { describeWith, pathOf } from './support/counterparts.ts';
 import { importOf, ProxyRules, sliceOf } from './support/gateway-rules.ts';
@@ -244,6 +246,53 @@ describeWith(['envoy', 'ip', 'nft'], 'gateways: a service in another network', (
     await answers(west, here, 'web of east');
     await west.client.delete(endpointSliceType, { namespace: 'shop', name: slice.metadata.name });
     await until('its chain is gone', async () => (/^failed/.test(await get(west, here)) ? true : undefined));
+  });
+
+  test('an endpoint of a headless service, with a virtual address of IPv6 -> that endpoint of the other cluster answers, over IPv6', async () => {
+    const { east, west, links } = await world();
+    const [pods, node, vips] = [['fd00:70::5', 'fd00:70::6'], 'fd00:70::1', ['fd70:6f72:74f3::8', 'fd70:6f72:74f3::9']];
+    for (const [cluster, address] of [...pods.map((each) => [east, each] as const), [west, node] as const])
+      await inNamespace(cluster, ['ip', 'addr', 'add', `${address}/128`, 'dev', 'lo']);
+    const ports = [{ name: 'sql', port: 5433, protocol: 'TCP' as const }];
+    const placed = { name: 'db6', namespace: 'shop' };
+    const imported = {
+      ...{ apiVersion: 'multicluster.x-k8s.io/v1beta1', kind: 'ServiceImport', metadata: placed },
+      spec: { type: 'Headless', ports: [{ port: 5433, protocol: 'TCP' }] },
+    } as ServiceImport;
+    const slice = (labels: Record<string, string>, addresses: readonly string[]) => ({
+      ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv6' as const, ports },
+      metadata: { name: 'db6-1', namespace: 'shop', labels },
+      endpoints: addresses.map((address, at) => ({ addresses: [address], hostname: `db-${at}` })),
+    });
+    for (const [at, address] of pods.entries())
+      await east.inside.ask({ do: 'serve', name: `db-${at} of east`, address, port: 5433 });
+    await exportService(east, { name: 'db6', ip: '243.9.0.99', port: 5433, endpoint: pod });
+    const made = await east.client.get<ServiceImport>(serviceImportType, placed);
+    await east.client.update<ServiceImport>(serviceImportType, { ...made, spec: imported.spec });
+    await east.client.delete(endpointSliceType, { namespace: 'shop', name: 'db6-1' });
+    await east.client.create(endpointSliceType, {
+      ...slice({ 'kubernetes.io/service-name': 'db6' }, pods),
+      ports: [{ ...ports[0]!, name: '' }],
+    });
+    const remote = slice(
+      {
+        'multicluster.kubernetes.io/service-name': 'db6',
+        'multicluster.kubernetes.io/source-cluster': 'east',
+        [virtualAddressesLabel]: 'true',
+      },
+      vips,
+    );
+    await west.client.create(serviceImportType, imported);
+    await west.client.create(endpointSliceType, remote);
+    const gateways = [{ address: links.get('west')!, port: gatewayPorts[0] }];
+    const reach = { network: 'network-of-east', gateways, trustRoots: await east.roots(), listenerPort: 15_101 };
+    const rules = new ProxyRules(west.inside.name, { east: reach }, pod, node);
+    rules.state.facts.upsertServiceImport(imported);
+    rules.state.facts.upsertEndpointSlice(remote);
+    rules.nearSide(undefined);
+    rules.write();
+    for (const [at, vip] of vips.entries()) await answers(west, { ip: `[${vip}]`, port: 5433 }, `db-${at} of east`);
+    expect(await get(west, { ip: `[${vips[0]!}]`, port: 5434 })).toMatch(/^failed/);
   });
 
   test('a gateway that presents another certificate than its own cluster would -> nothing is sent to it', async () => {
