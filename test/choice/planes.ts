@@ -1,6 +1,5 @@
 // The same case asked of each plane: where new connections go, and which parts.
 
-import type { ClientLanguage } from '../support/grpc-clients/grpc-clients.ts';
 import type { PlacedCase } from './objects.ts';
 import type { Stage } from './stage.ts';
 
@@ -19,13 +18,20 @@ export interface Plane {
 const warmUpCount = 200;
 const warmUpRounds = 40;
 
-export function planesOf(stage: Stage, languages: readonly ClientLanguage[]): Plane[] {
-  return [
-    names(stage),
-    connecting('kernel', stage.asking('pod')),
-    connecting('envoy', stage.asking('envoy')),
-    ...languages.map((language) => calling(stage, language)),
-  ];
+const planes = {
+  DNS: names,
+  kernel: (stage: Stage) => connecting('kernel', stage.asking('pod')),
+  Envoy: (stage: Stage) => connecting('Envoy', stage.asking('envoy')),
+  'grpc-js': (stage: Stage) => calling(stage, 'grpc-js'),
+  grpcio: (stage: Stage) => calling(stage, 'grpcio'),
+};
+
+export type PlaneName = keyof typeof planes;
+
+export const planeNames = Object.keys(planes) as PlaneName[];
+
+export function planeOf(name: PlaneName, stage: Stage): Plane {
+  return planes[name](stage);
 }
 
 /** Names without an address; those of ports are asked by SRV, which is another question. */
@@ -61,21 +67,21 @@ function connecting(name: string, asking: ReturnType<Stage['asking']>): Plane {
   };
 }
 
-function calling(stage: Stage, language: ClientLanguage): Plane {
+/** One process of clients for all cases: it starts slowly. */
+function calling(stage: Stage, name: 'grpc-js' | 'grpcio'): Plane {
+  const client = stage.grpc(name === 'grpcio' ? 'python' : 'javascript');
   return {
-    name: `gRPC ${language}`,
+    name,
     ask: async (placed, count) => {
-      const client = stage.grpc(language, `xds:///${placed.withAddress}.shop.svc.clusterset.local:81`);
-      try {
-        // Its connections are opened one after the other.
-        await warmUp(placed, (some) => client.calls(some), true);
-        return await client.calls(count);
-      } finally {
-        client.stop();
-      }
+      const target = `xds:///${placed.withAddress}.shop.svc.clusterset.local:81`;
+      // Its connections are opened one after the other.
+      await warmUp(placed, (some) => client.calls(some, { target }), true);
+      return client.calls(count, { lanes });
     },
   };
 }
+
+const lanes = 32;
 
 /** One that has never answered a probe gets connections again after a minute: then it is measured once more. */
 function hasTrial({ given, labels }: PlacedCase, counts: Counts): boolean {
@@ -101,7 +107,7 @@ async function warmUp(
   }
 }
 
-interface Finding {
+export interface Finding {
   /** Endpoints that must not be used, errors, and those that should have been used and were not. */
   readonly wrong: readonly string[];
   /** The largest difference of one endpoint from its part, in points of a hundred. */

@@ -1,6 +1,7 @@
 // One node with `portolan proxy`, a resolver, a discovery server and gRPC clients; a Pod behind it; an Envoy with its own clients; and one
 // machine with every endpoint. All cases of the table are services of the node's home at the same time. Needs root.
 
+import type { ChildProcess } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,14 +13,31 @@ import { until } from '../support/dns-process.ts';
 import { type ClientLanguage, startWithBootstrap } from '../support/grpc-clients/grpc-clients.ts';
 import { Namespaces, type Place } from '../support/namespaces.ts';
 import { LineProcess, type ProxyProcess, startProxyProcess } from '../support/proxy-processes.ts';
-import type { Asked, AskOrder } from './asking.ts';
 import type { NodeReady, NodeTask } from './node.ts';
-import { firstDead, objectsOf, type PlacedCase } from './objects.ts';
+import { firstDead, objectsOf, type PlacedCase, tcpPorts } from './objects.ts';
 
 const script = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const virtualPort = 15_003;
 const envoyUid = 1337;
+/** Connections that are reset are forgotten soon: at thousands a second their table would be full. */
+const settings = [
+  'net.ipv4.ip_local_port_range="10000 65000"',
+  'net.ipv4.tcp_tw_reuse=1',
+  'net.netfilter.nf_conntrack_tcp_timeout_close=2',
+];
 const endpointRange = '10.64.0.0/10';
+
+/** For asking.py. */
+type AskOrder =
+  | { readonly do: 'connect'; readonly host: string; readonly port: number; readonly count: number }
+  | { readonly do: 'look up'; readonly server: string; readonly name: string; readonly count: number };
+
+interface Asked {
+  /** By address of an endpoint; errors by their code. */
+  readonly first: Record<string, number>;
+  /** All addresses that were in any answer. */
+  readonly any: string[];
+}
 
 export class Stage {
   readonly #directory = mkdtempSync(join(tmpdir(), 'portolan-choice-'));
@@ -41,8 +59,7 @@ export class Stage {
     ];
     this.#pod = net.addPod(this.#node, 'pod', '10.32.0');
     net.run(this.#node, 'sysctl -qw net.ipv4.ip_forward=1');
-    for (const place of [this.#node, this.#pod, this.#envoy])
-      net.run(place, 'sysctl -qw net.ipv4.ip_local_port_range="10000 65000" net.ipv4.tcp_tw_reuse=1');
+    for (const place of [this.#node, this.#pod, this.#envoy]) net.run(place, `sysctl -qw ${settings.join(' ')}`);
     net.ip(this.#far, `route add local ${endpointRange} dev lo`);
     net.ip(this.#far, `route add 10.32.0.0/24 via ${this.#node.address}`);
     for (const place of [this.#node, this.#envoy]) net.ip(place, `route add ${endpointRange} via ${this.#far.address}`);
@@ -72,9 +89,9 @@ export class Stage {
 
   async start(cases: readonly PlacedCase[]): Promise<void> {
     const net = this.#net;
-    const serving = this.#line(this.#far, 'serving.ts');
-    await serving.next();
-    const node = this.#line(this.#node, 'node.ts');
+    for (const serving of [this.#line('serving.ts', this.#far), this.#python('serving.py', this.#far, tcpPorts)])
+      await serving.next();
+    const node = this.#line('node.ts', this.#node);
     const task: NodeTask = {
       ...{ directory: join(this.#directory, 'home'), address: this.#node.address, virtualPort },
       objects: [namespaceShop, ...cases.flatMap((each) => objectsOf(each))],
@@ -114,11 +131,11 @@ export class Stage {
   /** A process of clients, in the Pod, beside Envoy or on the node. */
   asking(where: 'pod' | 'envoy' | 'node'): (order: AskOrder) => Promise<Asked> {
     const place = { pod: this.#pod, envoy: this.#envoy, node: this.#node }[where];
-    const lines = this.#line(place, 'asking.ts');
+    const lines = this.#python('asking.py', place);
     return (order) => lines.ask<Asked>(order);
   }
 
-  grpc(language: ClientLanguage, target: string) {
+  grpc(language: ClientLanguage) {
     const file = join(this.#directory, `grpc-${language}.json`);
     const bootstrap = grpcBootstrap({
       identity: { role: 'grpc', cluster: caseSelf, name: language },
@@ -126,7 +143,9 @@ export class Stage {
       ...{ zone: '', region: '', variant: 'sotw', admin: { host: '', port: 0 }, isClustersetProxied: false },
     });
     writeFileSync(file, JSON.stringify(bootstrap));
-    return startWithBootstrap(language, file, target, this.#net.within(this.#node));
+    const client = startWithBootstrap(language, file, '', this.#net.within(this.#node));
+    this.#ending.push(() => client.stop());
+    return client;
   }
 
   async stop(): Promise<void> {
@@ -136,8 +155,16 @@ export class Stage {
       rmSync(folder, { recursive: true, force: true });
   }
 
-  #line(place: Place, name: string): LineProcess {
-    const lines = new LineProcess(this.#net.start(place, process.execPath, [script(name)]));
+  #line(name: string, place: Place): LineProcess {
+    return this.#ended(this.#net.start(place, process.execPath, [script(name)]));
+  }
+
+  #python(name: string, place: Place, args: readonly unknown[] = []): LineProcess {
+    return this.#ended(this.#net.start(place, 'python3', [script(name), ...args.map(String)]));
+  }
+
+  #ended(child: ChildProcess): LineProcess {
+    const lines = new LineProcess(child);
     this.#ending.push(() => lines.stop());
     return lines;
   }

@@ -11,9 +11,18 @@ import { cluster, type XdsTest } from '../xds.ts';
 
 export type ClientLanguage = 'javascript' | 'python';
 
+interface CallOptions {
+  /** Calls that do not wait fail without a connection. */
+  readonly waits?: boolean;
+  /** Instead of the target before. */
+  readonly target?: string;
+  /** How many are under way at a time: one after the other if absent. */
+  readonly lanes?: number;
+}
+
 export interface GrpcClient {
-  /** Makes calls one after the other; how many each backend answered. Those that do not wait fail without a connection. */
-  calls(count: number, options?: { readonly waits: boolean }): Promise<Record<string, number>>;
+  /** How many calls each backend answered. */
+  calls(count: number, options?: CallOptions): Promise<Record<string, number>>;
   stop(): void;
 }
 
@@ -44,11 +53,13 @@ export function startWithBootstrap(
   const words = [...within, language === 'python' ? 'python3' : process.execPath, scripts[language].pathname, target];
   const child: ChildProcessWithoutNullStreams = spawn(words[0]!, words.slice(1), { env });
   let log = '';
+  let last = target;
   child.stderr.on('data', (chunk) => (log += chunk));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
-    calls: async (count, { waits } = { waits: true }) => {
-      child.stdin.write(`${count}${waits ? '' : '!'}\n`);
+    calls: async (count, { waits = true, target: other = '', lanes = 1 } = {}) => {
+      if (other !== '') last = other;
+      child.stdin.write(`${count}${waits ? '' : '!'} ${last} ${lanes}\n`);
       const { value, done } = await lines.next();
       if (done) throw new Error(`the ${language} client ended: ${log}`);
       return JSON.parse(value) as Record<string, number>;
