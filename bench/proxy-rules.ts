@@ -49,7 +49,7 @@ function ours(isWeighted: boolean) {
   for (let service = 1; service <= count; service += 1) {
     const hasWeights = isWeighted && service > 1;
     state.facts.upsertServiceImport(hasWeights ? weightedImportOf(service, percentOf(service)) : importOf(service));
-    for (const slice of hasWeights ? weightedSlicesOf(service) : [sliceOf(service)])
+    for (const slice of isWeighted ? weightedSlicesOf(service) : [sliceOf(service)])
       state.facts.upsertEndpointSlice(slice);
   }
   const settled = async () => {

@@ -45,7 +45,7 @@ export function sliceOf(service: number, unready?: string): EndpointSlice {
   };
 }
 
-/** Its endpoints lie half in each of two clusters, of which the first gets so many percent. Service 2 leads to the server by both. */
+/** Its endpoints lie half in each of two clusters, of which the first gets so many percent. Services 1 and 2 lead to the server by both. */
 export function weightedImportOf(service: number, percent: number): ServiceImport {
   const groups = [
     { clusters: ['far'], weight: percent },
@@ -57,7 +57,7 @@ export function weightedImportOf(service: number, percent: number): ServiceImpor
 }
 
 export function weightedSlicesOf(service: number, unready?: string): EndpointSlice[] {
-  const all = service === 2 ? target.addresses : backendsOf(service);
+  const all = service <= 2 ? target.addresses : backendsOf(service);
   const half = Math.ceil(all.length / 2);
   return (['far', 'farther'] as const).map((cluster, index) => {
     const { metadata, ...rest } = sliceOf(service, unready);

@@ -192,7 +192,7 @@ export function chainOf({ protocol, version, lots, affinitySeconds }: PortPlan):
   const kind = `${protocol}${version}`;
   const seconds = affinitySeconds === 0 ? '' : `-${affinitySeconds}s`;
   if (lots.length === 1 && only.number === 0)
-    return affinitySeconds === 0 ? pickChain(kind, only.slots.length, 0) : `aff-${kind}-${only.slots.length}${seconds}`;
+    return affinitySeconds === 0 ? `pick-${kind}-${only.slots.length}` : `aff-${kind}-${only.slots.length}${seconds}`;
   const vector = lots.map(({ number, perMille, slots }) => `${number}.${perMille}.${slots.length}`).join('-');
   return `share-${kind}-${vector}${seconds}`;
 }
@@ -200,15 +200,9 @@ export function chainOf({ protocol, version, lots, affinitySeconds }: PortPlan):
 /** All that lead from the map of services to a backend: those that lead to others before them. */
 export function chainsOf(plan: PortPlan): readonly string[] {
   const entry = chainOf(plan);
-  return entry === undefined ? [] : [entry, ...partsOfChain(entry)];
-}
-
-/** The chains that one with shares leads to; none of any other. */
-function partsOfChain(name: string): readonly string[] {
-  const share = readShareChain(name);
-  if (share === undefined) return [];
-  const lots = share.lots.map(({ number, count }) => lotChain(share, count, number));
-  return share.seconds === 0 ? lots : [drawChain(share), ...lots];
+  if (entry === undefined) return [];
+  const share = plan.affinitySeconds === 0 ? undefined : readShareChain(entry);
+  return share === undefined ? [entry] : [entry, drawChain(share)];
 }
 
 export interface ShareChain {
@@ -232,18 +226,6 @@ export function readShareChain(name: string): ShareChain | undefined {
 /** With session affinity the draw is a chain of its own: what it leads to comes back to the chain that called it. */
 export function drawChain({ kind, lots }: ShareChain): string {
   return `draw-${kind}-${lots.map(({ number, perMille, count }) => `${number}.${perMille}.${count}`).join('-')}`;
-}
-
-export function lotChain(
-  { kind, seconds }: Pick<ShareChain, 'kind' | 'seconds'>,
-  count: number,
-  number: number,
-): string {
-  return seconds === 0 ? pickChain(kind, count, number) : `id-${kind}-${count}-at-${number}`;
-}
-
-function pickChain(kind: string, count: number, number: number): string {
-  return number === 0 ? `pick-${kind}-${count}` : `pick-${kind}-${count}-at-${number}`;
 }
 
 export function* elementsOf(plan: PortPlan): Generator<Element> {

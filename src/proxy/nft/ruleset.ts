@@ -179,7 +179,7 @@ class Round {
       if (!is && wasThere) this.#deleted.push(hairpinElement(hairpin));
     }
     // A chain that another one leads to can go only after that.
-    oldChains.sort((one, other) => depthOf(one) - depthOf(other));
+    oldChains.sort((one, other) => Number(isLed(one)) - Number(isLed(other)));
     return { newChains, oldChains, deleted: this.#deleted, added: this.#added, gone: this.#gone };
   }
 }
@@ -192,8 +192,8 @@ function isSamePlan(a: PortPlan | undefined, b: PortPlan | undefined): boolean {
   return a !== undefined && b !== undefined && a.lots === b.lots && a.affinitySeconds === b.affinitySeconds;
 }
 
-function depthOf(chain: string): number {
-  return chain.startsWith('share-') ? 0 : chain.startsWith('draw-') ? 1 : 2;
+function isLed(chain: string): boolean {
+  return chain.startsWith('draw-');
 }
 
 /** A set has keys alone. */

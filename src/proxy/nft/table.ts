@@ -4,7 +4,7 @@
 // one map for each protocol leads from address, port and a random index to a backend.
 
 import { formatRange, type IpRange } from '../../base/net/ip.ts';
-import { drawChain, lotChain, lotStride, readShareChain, type ShareChain } from './port-plan.ts';
+import { drawChain, lotStride, readShareChain, type ShareChain } from './port-plan.ts';
 
 export const tableName = 'inet portolan';
 
@@ -139,34 +139,52 @@ function stickRule(protocol: string, version: 4 | 6): string {
 export function pickRules(name: string): string[] {
   const share = readShareChain(name);
   if (share !== undefined) return shareRules(name, share);
-  const parts = /^(pick|aff|id)-(tcp|udp|sctp)([46])-(\d+)(?:-(\d+)s)?(?:-at-(\d+))?$/.exec(name);
+  const parts = /^(pick|aff)-((?:tcp|udp|sctp)[46])-(\d+)(?:-(\d+)s)?$/.exec(name);
   if (parts === null) throw new Error(`no chain of the plan is called ${name}`);
-  const [, kind, protocol, digit, count, seconds, number = '0'] = parts;
-  const version = digit === '4' ? 4 : 6;
-  const ip = version === 4 ? 'ip' : 'ip6';
-  const offset = number === '0' ? '' : ` offset ${Number(number) * lotStride}`;
-  const index = `numgen random mod ${count}${offset}`;
-  if (kind === 'pick') return [`dnat ${ip} to ${ip} daddr . ${protocol} dport . ${index} map @${protocol}${version}`];
-  const setId = `meta priority set ${ip} daddr . meta l4proto . th dport . ${index} map @affid${version}`;
-  return kind === 'id' ? [setId] : stickyRules(`${protocol}${version}`, Number(seconds), setId);
+  const [, , kind = '', count, seconds] = parts;
+  const slots = { number: 0, count: Number(count) };
+  return seconds === undefined ? [pickRule(kind, slots)] : stickyRules(kind, Number(seconds), idRule(kind, slots));
+}
+
+type Slots = Pick<ShareChain['lots'][number], 'number' | 'count'>;
+
+function indexOf({ number, count }: Slots): string {
+  return `numgen random mod ${count}${number === 0 ? '' : ` offset ${number * lotStride}`}`;
+}
+
+const ipOf = (kind: string) => (kind.endsWith('4') ? 'ip' : 'ip6');
+
+/** Sends the connection to one of the slots. */
+function pickRule(kind: string, slots: Slots): string {
+  const ip = ipOf(kind);
+  return `dnat ${ip} to ${ip} daddr . ${kind.slice(0, -1)} dport . ${indexOf(slots)} map @${kind}`;
+}
+
+/** Remembers the id of one of the slots. */
+function idRule(kind: string, slots: Slots): string {
+  const version = kind.at(-1);
+  return `meta priority set ${ipOf(kind)} daddr . meta l4proto . th dport . ${indexOf(slots)} map @affid${version}`;
 }
 
 function shareRules(name: string, share: ShareChain): string[] {
-  if (name.startsWith('draw-')) return drawRules({ ...share, seconds: 1 });
-  return share.seconds === 0 ? drawRules(share) : stickyRules(share.kind, share.seconds, `jump ${drawChain(share)}`);
+  if (share.seconds > 0) return stickyRules(share.kind, share.seconds, `jump ${drawChain(share)}`);
+  const { kind } = share;
+  return name.startsWith('draw-')
+    ? drawRules(share, (slots) => `${idRule(kind, slots)} return`)
+    : drawRules(share, (slots) => pickRule(kind, slots));
 }
 
 /**
  * Each lot has its part of what those before it left. Without a map: `nft monitor` 1.0.6 takes all maps of a table for
- * unknown after one without a name is gone.
+ * unknown after one without a name is gone. Without chains of the lots: with each change the kernel follows all chains of each
+ * address again, and a third of that is left so.
  */
-function drawRules({ lots, ...share }: ShareChain): string[] {
+function drawRules({ lots }: ShareChain, ruleOf: (slots: Slots) => string): string[] {
   let left = lots.reduce((sum, { perMille }) => sum + perMille, 0);
-  return lots.map(({ number, perMille, count }, index) => {
-    const part = Math.round((drawnOf * perMille) / left);
-    left -= perMille;
-    const chain = `goto ${lotChain(share, count, number)}`;
-    return index === lots.length - 1 ? chain : `numgen random mod ${drawnOf} < ${part} ${chain}`;
+  return lots.map((lot, index) => {
+    const part = Math.round((drawnOf * lot.perMille) / left);
+    left -= lot.perMille;
+    return index === lots.length - 1 ? ruleOf(lot) : `numgen random mod ${drawnOf} < ${part} ${ruleOf(lot)}`;
   });
 }
 

@@ -56,36 +56,31 @@ export class KernelModel {
   #pick(chain: string, to: To): Map<string, number> {
     const rules = this.#tables.chains.get(chain);
     if (rules === undefined) throw new Error(`goto ${chain}, which is not there`);
-    const text = rules.join('\n');
     const draw = rules.find((rule) => rule.startsWith('jump draw-'));
     if (draw !== undefined) return this.#pick(draw.replace('jump ', ''), to);
-    if (rules.at(-1)?.startsWith('goto ')) return this.#draw(rules, to);
-    const [, amount, offset = '0'] = /numgen random mod (\d+)(?: offset (\d+))?/.exec(text) ?? [];
-    const count = Number(amount);
     const shares = new Map<string, number>();
-    for (let at = 0; at < count; at += 1) {
-      const index = Number(offset) + at;
-      const backend = text.includes('@affid')
-        ? this.#byId(to, index)
-        : this.elements(`${to.protocol}${to.version}`).get(`${to.ip} . ${to.port} . ${index}`);
-      if (backend === undefined) throw new Error(`${chain}: no backend ${index} of ${count} for ${to.ip}`);
-      shares.set(backend, (shares.get(backend) ?? 0) + 1 / count);
+    let left = 1;
+    // `numgen random mod 1000000 < 900000 dnat …`, and at last one without a condition.
+    for (const rule of rules.filter((text) => text.includes('numgen'))) {
+      const [, sum, below, text = ''] = /^(?:numgen random mod (\d+) < (\d+) )?(.*)$/.exec(rule)!;
+      const part = sum === undefined ? left : left * (Number(below) / Number(sum));
+      left -= part;
+      const slots = this.#slots(text, to);
+      for (const backend of slots) shares.set(backend, (shares.get(backend) ?? 0) + part / slots.length);
     }
     return shares;
   }
 
-  /** `numgen random mod 1000000 < 900000 goto a`, and at last `goto b`. */
-  #draw(rules: readonly string[], to: To): Map<string, number> {
-    const shares = new Map<string, number>();
-    let left = 1;
-    for (const text of rules) {
-      const [, sum, below, chain] = /^(?:numgen random mod (\d+) < (\d+) )?goto (\S+)$/.exec(text)!;
-      const part = sum === undefined ? 1 : Number(below) / Number(sum);
-      for (const [backend, share] of this.#pick(chain!, to))
-        shares.set(backend, (shares.get(backend) ?? 0) + left * part * share);
-      left -= left * part;
-    }
-    return shares;
+  #slots(rule: string, to: To): string[] {
+    const [, count, offset = '0'] = /numgen random mod (\d+)(?: offset (\d+))?/.exec(rule)!;
+    return Array.from({ length: Number(count) }, (_, at) => {
+      const index = Number(offset) + at;
+      const backend = rule.includes('@affid')
+        ? this.#byId(to, index)
+        : this.elements(`${to.protocol}${to.version}`).get(`${to.ip} . ${to.port} . ${index}`);
+      if (backend === undefined) throw new Error(`no backend ${index} of ${count} for ${to.ip}`);
+      return backend;
+    });
   }
 
   #byId(to: To, index: number): string | undefined {
