@@ -9,7 +9,8 @@ export interface Plane {
   readonly name: string;
   /** Counts by address of an endpoint, or by what went wrong. */
   ask(placed: PlacedCase, count: number): Promise<Counts>;
-  readonly isNames?: boolean;
+  /** The column of the table that holds for it. */
+  readonly wants: 'wanted' | 'wantedOfNames' | 'wantedOfXds';
   /** Whether it says anything about this case. */
   readonly knows?: (placed: PlacedCase) => boolean;
 }
@@ -39,7 +40,7 @@ function names(stage: Stage): Plane {
   const asking = stage.asking('node');
   return {
     name: 'DNS',
-    isNames: true,
+    wants: 'wantedOfNames',
     knows: ({ given }) => !given.endpoints.some(({ state }) => state === 'port'),
     ask: async ({ withoutAddress }, count) => {
       const name = `${withoutAddress}.shop.svc.clusterset.local`;
@@ -49,9 +50,10 @@ function names(stage: Stage): Plane {
   };
 }
 
-function connecting(name: string, asking: ReturnType<Stage['asking']>): Plane {
+function connecting(name: 'kernel' | 'Envoy', asking: ReturnType<Stage['asking']>): Plane {
   return {
     name,
+    wants: name === 'kernel' ? 'wanted' : 'wantedOfXds',
     ask: async (placed, count) => {
       const ask = async (some: number) => {
         return (await asking({ do: 'connect', host: placed.address, port: 80, count: some })).first;
@@ -69,11 +71,22 @@ function connecting(name: string, asking: ReturnType<Stage['asking']>): Plane {
 
 /** One process of clients for all cases: it starts slowly. */
 function calling(stage: Stage, name: 'grpc-js' | 'grpcio'): Plane {
-  const client = stage.grpc(name === 'grpcio' ? 'python' : 'javascript');
+  const start = () => stage.grpc(name === 'grpcio' ? 'python' : 'javascript');
+  let client = start();
+  const isServed = async (target: string) => {
+    const late = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), stuckMs));
+    const counts = await Promise.race([client.calls(1, { target }), late]);
+    return counts !== undefined && !Object.keys(counts).some((each) => each.startsWith('error'));
+  };
   return {
     name,
+    wants: 'wantedOfXds',
     ask: async (placed, count) => {
       const target = `xds:///${placed.withAddress}.shop.svc.clusterset.local:81`;
+      if (!(await isServed(target))) {
+        client.stop();
+        client = start();
+      }
       // Its connections are opened one after the other.
       await warmUp(placed, (some) => client.calls(some, { target }), true);
       return client.calls(count, { lanes });
@@ -82,6 +95,8 @@ function calling(stage: Stage, name: 'grpc-js' | 'grpcio'): Plane {
 }
 
 const lanes = 32;
+/** A call ends by itself after half of that. */
+const stuckMs = 30_000;
 
 /** One that has never answered a probe gets connections again after a minute: then it is measured once more. */
 function hasTrial({ given, labels }: PlacedCase, counts: Counts): boolean {
@@ -101,7 +116,8 @@ async function warmUp(
     const found = Object.keys(await ask(warmUpCount));
     for (const each of found) seen.add(each);
     const hasFailed = found.some((each) => !labels.has(each));
-    const isMissing = needsAll && [...labels].some(([address, label]) => given.wanted.has(label) && !seen.has(address));
+    const isMissing =
+      needsAll && [...labels].some(([address, label]) => given.wantedOfXds.has(label) && !seen.has(address));
     if (!hasFailed && !isMissing) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
@@ -114,9 +130,9 @@ export interface Finding {
   readonly points: number;
 }
 
-export function compare(placed: PlacedCase, counts: Counts, { isNames = false }: Plane): Finding {
+export function compare(placed: PlacedCase, counts: Counts, { wants }: Pick<Plane, 'wants'>): Finding {
   const { labels, given } = placed;
-  const wanted = isNames ? given.wantedOfNames : given.wanted;
+  const wanted = given[wants];
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const each = new Map([...labels].filter(([, label]) => wanted.has(label)));
   const of = (label: string) => given.endpoints.find((some) => some.label === label)!.count;

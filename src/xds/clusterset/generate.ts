@@ -111,7 +111,7 @@ const leavesTheDead: JsonObject = {
  * connection outlives the endpoints that refuse it, also each time that they are tried again.
  */
 const triesOthers: JsonObject = {
-  max_connect_attempts: 8,
+  max_connect_attempts: 12,
   backoff_options: { base_interval: '0.025s', max_interval: '0.25s' },
 };
 

@@ -23,8 +23,10 @@ let [target = '', client] = [process.argv[2]];
 for await (const line of createInterface({ input: process.stdin })) {
   const [number, wanted = target, lanes = '1'] = line.split(' ');
   if (client === undefined || wanted !== target) {
-    client?.close();
+    const before = client;
     [target, client] = [wanted, clientOf(wanted)];
+    // Not sooner: without a channel the connection to the discovery server ends, and is not always made again.
+    before?.close();
   }
   const counts = {};
   let left = Number.parseInt(number, 10);

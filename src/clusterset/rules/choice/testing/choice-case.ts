@@ -23,6 +23,8 @@ export interface ChoiceCase {
   readonly wanted: Percents;
   /** What names without an address lead to. */
   readonly wantedOfNames: Percents;
+  /** Where Envoy and gRPC send them. */
+  readonly wantedOfXds: Percents;
 }
 
 export const casePlaces = {
@@ -42,14 +44,16 @@ export function readChoiceCases(): ChoiceCase[] {
 }
 
 function readLine(line: string): ChoiceCase {
-  const [title = '', endpoints = '', rule = '', wanted = '', names = ''] = line.split('|').map((text) => text.trim());
-  const percents = percentsOf(wanted);
+  const [title = '', endpoints = '', rule = '', wanted = '', ...others] = line.split('|').map((text) => text.trim());
+  const wantedOf = (plane: string) =>
+    percentsOf(others.find((text) => text.startsWith(plane))?.slice(plane.length + 1) ?? wanted);
   return {
     title,
     endpoints: endpoints.split(', ').map(endpointsOf),
     ...readRule(rule),
-    wanted: percents,
-    wantedOfNames: names === '' ? percents : percentsOf(names.replace(/^names /, '')),
+    wanted: percentsOf(wanted),
+    wantedOfNames: wantedOf('names'),
+    wantedOfXds: wantedOf('xds'),
   };
 }
 

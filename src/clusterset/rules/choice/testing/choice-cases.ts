@@ -7,6 +7,7 @@
 // `near`, nearest first; `min 2` or `min 50%`, spillover; `lower west 20`, an exporter's wish; `shift east west 25`;
 // `counted east 1`, as many as count after a loss.
 // Wanted: percent by endpoints, each of those alike. Names without an address do not know the dead: what they lead to is behind `names`.
+// Behind `xds` is what Envoy and gRPC do otherwise: they know no fallback of one weighted group (0280).
 
 export const choiceCases = `
 one endpoint                                   | east 1                                | | east 100
@@ -69,6 +70,7 @@ rest: two weights and nobody                   | east 1, west 1                 
 rest: two weights and one more                 | east 1, west 1, south 2               | east=50 west=30 | east 50, west 30, south 20
 rest: two weights and two more                 | east 1, west 1, south 2, north 2      | east=50 west=30 | east 50, west 30, south 10, north 10
 rest: the new one is not ready                 | east 1, west-unready 1, south 1       | west=20 | east 50, south 50
+rest: before a fallback                        | west 1, south 1, north 1              | west=5 > south | west 5, north 95
 rest: the nearest have it                      | east 1, west 1, south 3               | west=20 near | east 80, west 20
 
 order: the first                               | east 1, west 5                        | > east > west | east 100
@@ -162,5 +164,12 @@ dead: half of a weighted group                 | east 1, east-dead 1, west 1    
 dead: a weighted group                         | east-dead 1, west 1                   | east=80 west=20 | west 100 | names east-dead 80, west 20
 dead: the first of an order                    | east-dead 2, west 1, south 1          | > east > west > south | west 100 | names east-dead 100
 dead: one of three groups                      | east 1, west-dead 1, south 1          | east=60 west=20 south=20 | east 75, south 25 | names east 60, west-dead 20, south 20
+dead: the old one, a fallback                  | east-dead 1, west 1, south 1          | east=80 west=20 > south | west 20, south 80 | xds west 100 | names east-dead 80, west 20
+dead: the new one, a fallback                  | east 1, west-dead 2, south 1          | east=80 west=20 > south | east 80, south 20 | xds east 100 | names east 80, west-dead 20
+dead: one of three groups, a fallback          | east 1, west 1, north-dead 1, south 1 | east=50 west=25 north=25 > south | east 50, west 25, south 25 | xds east 66.7, west 33.3 | names east 50, west 25, north-dead 25
+dead: all weighted groups, a fallback          | east-dead 1, west-dead 1, south 2     | east=80 west=20 > south | south 100 | names east-dead 80, west-dead 20
+dead: half of a weighted group, a fallback     | east 1, east-dead 1, west 1, south 1  | east=80 west=20 > south | east 80, west 20 | names east 40, east-dead 40, west 20
+dead: the old one and the fallback             | east-dead 1, west 1, south-dead 1     | east=80 west=20 > south | west 100 | names east-dead 80, west 20
+dead: the rest, and a stranger                 | east-dead 1, west 1, north 1          | west=20 | west 20, north 80 | names west 20, east-dead 40, north 40
 dead: and others not ready                     | east-dead 1, west-unready 1, south 1  | | south 100 | names east-dead 50, south 50
 `;
