@@ -2,16 +2,18 @@
 // rules, one at a time, and counts those that a fast test finds. Prints every survivor. `--sample` takes that many of each
 // target, chosen by the seed. A mutant that never ends counts as found.
 // `npm run mutate -- --only security [--match TEXT]` switches off the mends of the threat model instead: each must turn the test of
-// its row red.
+// its row red. `--only choice` does the same with what the choice of endpoints relies on.
 
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { choiceMends } from './mutate/choice-mends.ts';
 import { reasonOfEquivalence } from './mutate/equivalent.ts';
 import { Lane } from './mutate/lane.ts';
 import { type Mutant, mutantsOf } from './mutate/mutants.ts';
 import { sampleOf } from './mutate/sample.ts';
-import { mutateSecurity } from './mutate/security.ts';
+import { switchOff } from './mutate/security.ts';
+import { mends } from './mutate/security-mends.ts';
 import { type Target, targets } from './mutate/targets.ts';
 
 const wantedShare = 0.85;
@@ -39,9 +41,11 @@ const { values: flags } = parseArgs({
   },
 });
 const root = join(import.meta.dirname, '..');
-if (flags.only === 'security') process.exit((await mutateSecurity(root, flags)) ? 0 : 1);
+const switched = { security: mends, choice: choiceMends }[flags.only ?? ''];
+if (switched !== undefined) process.exit((await switchOff(root, switched, flags)) ? 0 : 1);
 const chosen = targets.filter(({ name }) => flags.only === undefined || flags.only === name);
-if (chosen.length === 0) throw new Error(`--only takes one of ${targets.map(({ name }) => name).join(', ')}, security`);
+if (chosen.length === 0)
+  throw new Error(`--only takes one of ${targets.map(({ name }) => name).join(', ')}, security, choice`);
 
 const tallies = new Map<string, Tally>();
 for (const target of chosen) tallies.set(target.name, await mutate(target));

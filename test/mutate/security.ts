@@ -1,4 +1,4 @@
-// Switches off one mend of the threat model at a time, in a copy of the tree, and runs the test that its row names: it must fail.
+// Switches off one mend at a time, in a copy of the tree, and runs the test that is named for it: it must fail.
 // A test that does not run, or that fails with the mend in place, proves nothing and is reported as such.
 
 import { execFileSync } from 'node:child_process';
@@ -7,11 +7,15 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { runNamedTests } from '../support/named-tests.ts';
 import type { Mend } from './mend.ts';
-import { mends } from './security-mends.ts';
 
 type Verdict = 'red' | 'GREEN' | 'not run' | 'red before' | 'not applied';
 
-export async function mutateSecurity(root: string, { match = '' }: { readonly match?: string } = {}): Promise<boolean> {
+export async function switchOff(
+  root: string,
+  mends: readonly Mend[],
+  { match = '' }: { readonly match?: string } = {},
+): Promise<boolean> {
+  const isInSequence = (test: string) => mends.some((mend) => mend.test === test && mend.isInSequence === true);
   const chosen = mends.filter(({ test, title }) => `${test} ${title}`.includes(match));
   const copy = copyOf(root);
   const counts = new Map<Verdict, number>();
@@ -25,7 +29,9 @@ export async function mutateSecurity(root: string, { match = '' }: { readonly ma
       for (const [at, title] of titles.entries()) if (outcomes[at] === 'passed') good.add(`${test} ${title}`);
     }
     for (const mend of chosen) {
-      const verdict = good.has(`${mend.test} ${mend.title}`) ? await judge(copy, mend) : 'red before';
+      const verdict = good.has(`${mend.test} ${mend.title}`)
+        ? await judge(copy, mend, isInSequence(mend.test))
+        : 'red before';
       counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
       console.log(`${verdict.padEnd(11)} ${mend.file}: ${mend.test} "${mend.title.slice(0, 80)}"`);
     }
@@ -45,7 +51,7 @@ export function switchedOff(source: string, { was, became }: Pick<Mend, 'was' | 
   return source.slice(0, at) + became + source.slice(at + was.length);
 }
 
-async function judge(copy: string, mend: Mend): Promise<Verdict> {
+async function judge(copy: string, mend: Mend, isWholeFile: boolean): Promise<Verdict> {
   const path = join(copy, mend.file);
   const source = readFileSync(path, 'utf8');
   const without = switchedOff(source, mend);
@@ -53,16 +59,12 @@ async function judge(copy: string, mend: Mend): Promise<Verdict> {
   writeFileSync(path, without);
   try {
     if (isOfProgram(mend.test) && !canBuild(copy)) return 'not run';
-    const [outcome] = await runNamedTests(copy, mend.test, [mend.title], { isWholeFile: isInSequence(mend.test) });
+    const [outcome] = await runNamedTests(copy, mend.test, [mend.title], { isWholeFile });
     return outcome === 'failed' ? 'red' : outcome === 'passed' ? 'GREEN' : 'not run';
   } finally {
     writeFileSync(path, source);
     if (isOfProgram(mend.test)) build(copy);
   }
-}
-
-function isInSequence(test: string): boolean {
-  return mends.some((mend) => mend.test === test && mend.isInSequence === true);
 }
 
 /** Tests of the compiled program. */

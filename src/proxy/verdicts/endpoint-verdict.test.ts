@@ -42,6 +42,11 @@ describe('endpoint verdict', () => {
     expect(run('500 t3 ask, 510 ok').kind).toBe('answers');
   });
 
+  test('tried for a minute, and no probe of this node has ended -> suspected, not left', () => {
+    const looks = Array.from({ length: 120 }, (_, index) => `${500 * index} t3r1`).join(', ');
+    expect(run(looks).kind).toBe('suspected');
+  });
+
   test('a Pod that is forbidden goes on trying -> a probe a second, never silent', () => {
     let verdict = unknownVerdict;
     let probes = 0;
