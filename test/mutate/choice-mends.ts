@@ -470,6 +470,20 @@ export const choiceMends: readonly Mend[] = [
     was: 'retryRule(range, seconds)',
     became: 'retryRule(range, 1)',
   },
+  {
+    test: 'test/proxy-node.test.ts',
+    title: 'IPv%s: an endpoint is silent and called ready -> no connection fails: the next attempt goes to another',
+    file: 'src/proxy/nft/kernel-mode.ts',
+    was: 'const retry = retryScript(ranges, retryAfter(longestRttMs));',
+    became: 'const retry = retryScript([], retryAfter(longestRttMs));',
+  },
+  {
+    test: 'test/proxy-node.test.ts',
+    title: 'IPv%s: an endpoint is silent and called ready -> no connection fails: the next attempt goes to another',
+    file: 'src/proxy/nft/retry-table.ts',
+    was: 'policy = { syn_sent :',
+    became: 'policy = { syn_sent : 9',
+  },
   // Shifts.
   {
     test: 'src/clusterset/rules/routing/shift-step.test.ts',
