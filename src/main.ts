@@ -185,6 +185,10 @@ const loaders: readonly Loader[] = [
     load: async (deps) => (await import('./cli/installation/uninstall.ts')).addUninstallCommand(program, deps),
   },
   {
+    adds: ['coredns'],
+    load: async (deps) => (await import('./cli/installation/coredns.ts')).addCorednsCommand(program, deps),
+  },
+  {
     adds: ['version'],
     load: async (deps) => (await import('./cli/version.ts')).addVersionCommand(program, deps),
   },

@@ -49,6 +49,7 @@ const changes = [
 /** Neither, with the reason. */
 const others: Readonly<Record<string, string>> = {
   completion: 'prints a script',
+  coredns: 'shows the change of a ConfigMap or writes it, and is done when it ends',
   'dashboard token': 'prints tokens of an account that is there when it ends',
   'federation kubeconfig': 'prints a kubeconfig of an account that is there when it ends',
   'peer bundle': 'prints certificates in PEM',

@@ -13,7 +13,8 @@ import { createRealWorld } from '../src/base/real/world.ts';
 import { startDns } from '../src/dns/server.ts';
 import { addImport, makeCatalog } from '../src/dns/testing/ask.ts';
 import { askUdp } from '../src/dns/testing/edge/client.ts';
-import { defaultZones, type StubKind, stubKinds, stubText } from '../src/install/stub-blocks.ts';
+import { planChange, planRemoval } from '../src/install/coredns/cluster-dns.ts';
+import { defaultZones, type StubKind, stubKinds, stubText } from '../src/install/coredns/stub-blocks.ts';
 import { until } from './support/dns-process.ts';
 import { freePort } from './support/free-port.ts';
 
@@ -35,6 +36,7 @@ const port = await freePort();
 const guide = readFileSync(new URL('../docs/guides/dns.md', import.meta.url), 'utf8');
 const [ofCluster, ofNode] = [...guide.matchAll(/```corefile\n([^`]+)```/g)].map((block) => block[1]!);
 for (const kind of stubKinds) await startsWith(kind);
+await takesWritten();
 const clusterHost = '127.0.0.1';
 const nodeHost = '127.0.0.2';
 const places = [
@@ -78,6 +80,43 @@ async function startsWith(kind: StubKind): Promise<void> {
   child.kill('SIGKILL');
   if (!isRunning) throw new Error(`CoreDNS refuses the block for ${kind}`);
   console.log(`ok: the block for ${kind} is accepted`);
+}
+
+/** The Corefile that `portolan coredns` writes is read again while CoreDNS runs; taken out, the names are gone. */
+async function takesWritten(): Promise<void> {
+  const [own, other] = [await freePort(), makeCatalog()];
+  addImport(other, 'shop/checkout', { ips: ['243.0.0.9'] });
+  for (const source of ['services', 'imports'] as const) other.setSynced(source);
+  const resolver = await startDns({ world: createRealWorld(), log: silentLog, catalog: other, listen });
+  const file = join(directory, 'written.Corefile');
+  const before = `.:${own} {\n    bind 127.0.0.1\n    errors\n    reload 2s 1s\n    template ANY ANY {\n        rcode REFUSED\n    }\n}\n`;
+  const metadata = { namespace: 'kube-system', name: 'coredns' };
+  const dns = {
+    coredns: { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { Corefile: before } },
+    custom: undefined,
+  };
+  const written = planChange(dns, { addresses: ['192.0.2.1'], zones: defaultZones }, 'coredns')!;
+  const [removed] = planRemoval({ ...dns, coredns: written.object });
+  writeFileSync(file, before);
+  const child = spawn(found.path!, ['-conf', file], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const answers = (expected: string) =>
+    until(
+      `CoreDNS answers ${expected}`,
+      async () => (await askUdp({ host: '127.0.0.1', port: own }, name).catch(() => 'nothing')) === expected,
+    );
+  const put = (text: string) => writeFileSync(file, text.replaceAll('192.0.2.1', `127.0.0.1:${resolver.udpPort}`));
+  try {
+    await answers('REFUSED');
+    put(written.after.replace('    errors\n    cache', '    bind 127.0.0.1\n    errors\n    cache'));
+    await answers('243.0.0.9');
+    console.log('ok: the Corefile that portolan coredns writes is read again, and answers');
+    put(removed!.after);
+    await answers('REFUSED');
+    console.log('ok: the Corefile without it is the one before, and answers as before');
+  } finally {
+    child.kill('SIGKILL');
+    await resolver.close();
+  }
 }
 
 /** Waiting would hide what a cache remembers. */

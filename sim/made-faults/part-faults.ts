@@ -5,10 +5,14 @@ import { type ServiceImport, serviceImportType } from '../../src/clusterset/kind
 import { meshExternalServiceType } from '../../src/external/kinds/mesh-external-service.ts';
 import { watchAllAuthorities } from '../../src/federation/authority-watch.ts';
 import { federationType } from '../../src/federation/kinds/federation.ts';
+import { corednsRef } from '../../src/install/coredns/cluster-dns.ts';
+import { configMapType } from '../../src/kube/objects/config-map.ts';
 import { leaseType } from '../../src/kube/objects/lease.ts';
+import { namespaceType } from '../../src/kube/objects/namespace.ts';
 import type { AnyObject } from '../../src/kube/objects/object.ts';
 import { systemNamespace } from '../../src/kube/objects/ours.ts';
 import { secretType } from '../../src/kube/objects/secret.ts';
+import { serviceType } from '../../src/kube/objects/service.ts';
 import { peerType } from '../../src/peering/kinds/peer.ts';
 import { peerExportType } from '../../src/peering/kinds/peer-export.ts';
 import { endingAnnotation, formatEnding } from '../../src/xds/identity/ending-certificates.ts';
@@ -61,6 +65,22 @@ export const partFaults: readonly MadeFault[] = [
       { copyProblem: '/state/names: ENOSPC: no space left on device, write', ...explained('0.0.0.0') },
       { copyProblem: '', ...explained('0.0.0.0') },
     ),
+  },
+  {
+    fault: "the cluster's CoreDNS does not ask portolan-dns",
+    code: 'PTL0508',
+    says: /CoreDNS of kube-system: it has no server block for clusterset\.local/,
+    doctorExit: 0,
+    make: async ({ desk }) => {
+      const metadata = { name: corednsRef.namespace };
+      await desk.home.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata }).catch(() => {});
+      const dns = { namespace: systemNamespace, name: 'portolan-dns' };
+      const ports = [{ name: 'dns', port: 53, protocol: 'UDP' as const }];
+      await desk.home.create(serviceType, { apiVersion: 'v1', kind: 'Service', metadata: dns, spec: { ports } });
+      const data = { Corefile: '.:53 {\n}\n' };
+      await desk.home.create(configMapType, { apiVersion: 'v1', kind: 'ConfigMap', metadata: corednsRef, data });
+    },
+    mend: ({ desk }) => desk.home.delete(configMapType, corednsRef),
   },
   {
     fault: 'the resolver gives another address',

@@ -37,6 +37,7 @@ export const verbs = {
   install: 'install the parts of Portolan in a Kubernetes cluster',
   upgrade: 'change an installation to this version and these values',
   uninstall: 'remove the parts of Portolan from a Kubernetes cluster; keeps definitions and your objects',
+  coredns: "have the cluster's CoreDNS ask the resolvers of Portolan, or undo it",
   version: 'show the versions of this program, of the home and of the parts that report there',
   completion: 'print a completion script for a shell',
 } as const;

@@ -208,6 +208,13 @@ export const codes = {
       'Nothing in this cluster routes the cluster IP of the service: its home is embedded. It has no load balancer, no proxy here carries its clusterset IP, and its endpoints listen on other ports. The federated name leads clients here to other clusters, or nowhere.',
     fix: 'Run portolan proxy in this cluster, or give the service an address (portolan register --load-balancer).',
   },
+  PTL0508: {
+    title: "the cluster's CoreDNS does not ask the resolvers of Portolan",
+    severity: 'warning',
+    means:
+      'Portolan runs resolvers behind the Service portolan-dns, and CoreDNS, which Pods ask, does not forward the zone of the clusterset to them. Names of the clusterset do not exist for Pods.',
+    fix: 'Run portolan coredns, which shows the change, and portolan coredns --yes, which writes it.',
+  },
   PTL0601: {
     title: 'the peering process is silent',
     severity: 'error',

@@ -61,6 +61,13 @@ export interface ResolverState {
   readonly copyProblem: string;
 }
 
+/** The cluster's CoreDNS asks other servers for the zone of the clusterset than our resolvers; none, if it has no such zone. */
+export interface ClusterDnsFacts {
+  readonly zone: string;
+  readonly addresses: readonly string[];
+  readonly forwards: readonly string[];
+}
+
 export interface TriedConnection {
   readonly service: string;
   /** Where it was tried from. */
@@ -103,6 +110,8 @@ export interface ClusterFacts {
   readonly asked: Read<Answers<AskedName>>;
   readonly resolvers: Read<Answers<ResolverState>>;
   readonly connections: Read<Answers<TriedConnection>>;
+  /** Undefined if it asks our resolvers, or is not to do so. */
+  readonly clusterDns: Read<ClusterDnsFacts | undefined>;
   /** How this cluster reaches each other one; none where all share one network. */
   readonly pairs: Read<readonly PairReach[]>;
   /** Whether calls of other clusters are limited here; undefined where access is open. */

@@ -44,6 +44,7 @@ import { type PeerExport, peerExportType } from '../../peering/kinds/peer-export
 import { endingIn } from '../../xds/identity/ending-certificates.ts';
 import { readEnforcement } from '../access-at-home.ts';
 import { describeError } from '../exit-codes.ts';
+import { findOtherDns } from '../installation/cluster-dns.ts';
 import { type PairsRequest, readPairs } from '../pairs.ts';
 import { readParts } from '../parts.ts';
 import { secretsNamespaceOf } from '../peer/add.ts';
@@ -124,6 +125,7 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
       access: await read('access', () => readEnforcement(client, world.clock)),
       federations: awayOf(broker) ?? (await read('federations', () => readFederations(world, client, member))),
       ...{ exports, imports, policies, services, slices, claims, peers, peerExports },
+      clusterDns: await read('CoreDNS of kube-system', () => findOtherDns(client)),
       external: await list(meshExternalServiceType, systemNamespace),
       ...(await askParts(read, client, request)),
       forbidden,
@@ -177,7 +179,7 @@ function unreachable({ world, access }: ReadRequest, why: string): ClusterFacts 
     ...{ membership: unread, broker: unread, parts: unread, certificates: unread, federations: unread },
     ...{ exports: unread, imports: unread, policies: unread, services: unread, slices: unread, claims: unread },
     ...{ peers: unread, peerExports: unread, external: unread, asked: unread, resolvers: unread, connections: unread },
-    ...{ pairs: unread, access: unread },
+    ...{ pairs: unread, access: unread, clusterDns: unread },
     forbidden: [],
   };
 }

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { yaml } from '../../base/yaml.ts';
-import { defaultZones, type StubKind, stubKinds, stubText } from '../../install/stub-blocks.ts';
+import { defaultZones, type StubKind, stubKinds, stubText } from '../../install/coredns/stub-blocks.ts';
 import { defaultValues, partNames, type Values } from '../../install/values.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { install } from '../../kube/client/apply.ts';
@@ -17,6 +17,7 @@ import { verbs } from '../verbs.ts';
 import { addWaitOptions, parseTimeout, type WaitFlags } from '../wait.ts';
 import { addHomeOptions, allDefinitions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { checkBefore } from './before.ts';
+import { findOtherDns } from './cluster-dns.ts';
 import { describe } from './describe.ts';
 import { type InstallationPlan, joinedClusterId, objectsFor, planInstallation } from './plan.ts';
 import { fillValues, readGiven, type ValueFlags } from './read-values.ts';
@@ -57,6 +58,8 @@ export function addInstallCommand(program: Command, deps: ClusterSetDeps): void 
         deps.print(
           `installed; ${clusterId === undefined ? next : `this cluster is ${clusterId}; see portolan status`}`,
         );
+        if ((await findOtherDns(client)) !== undefined)
+          deps.print('note: CoreDNS does not ask portolan-dns yet; portolan coredns shows the change that Pods need');
         const nowMs = deps.world.clock.wallMs();
         for (const line of await runningLines(client, { objects, image: values.image, nowMs })) deps.print(line);
       });

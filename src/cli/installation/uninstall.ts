@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { findMembership } from '../../clusterset/explain/consult.ts';
+import { hasOurs } from '../../install/coredns/cluster-dns.ts';
 import { everyObject } from '../../install/objects.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
@@ -14,6 +15,7 @@ import { verbs } from '../verbs.ts';
 import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { refuseHelm, refuseMissingRights, typesOf } from './before.ts';
+import { readClusterDns } from './cluster-dns.ts';
 import { describe } from './describe.ts';
 import { obsoleteObjects, readRecord, recordRef, type WrittenObject } from './record.ts';
 import { removeOurs } from './remove.ts';
@@ -44,6 +46,8 @@ export function addUninstallCommand(program: Command, deps: ClusterSetDeps): voi
         await removeOurs(deps, client, objects);
         await removeLeases(client);
         await waitIfAsked(deps, flags, { what: 'uninstall', look: () => lookRemoved(client) });
+        if (hasOurs(await readClusterDns(client)))
+          deps.print('note: CoreDNS still asks portolan-dns, which is gone; portolan coredns --remove takes it out');
         deps.print('uninstalled; definitions, the namespace portolan-system and your objects are still there');
       }),
   );

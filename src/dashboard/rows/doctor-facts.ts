@@ -59,6 +59,7 @@ export function doctorFacts(
     asked: unread,
     resolvers: unread,
     connections: unread,
+    clusterDns: unread,
     pairs: state === 'lost' ? { why: `the home does not answer: ${why}` } : pairsAt(landscape, watch),
     access: 'why' in leases ? leases : accessAt(landscape, watch, leases.value),
   };

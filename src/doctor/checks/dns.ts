@@ -59,6 +59,17 @@ export const dnsChecks: Checks = {
       .map((one) => ({ subject: `Federation ${keyOf(one)}`, message: 'no authority has written its status' })),
     ...need(facts.federations).flatMap((one) => silentAuthority(one, facts)),
   ],
+  PTL0508: ({ clusterDns }) => {
+    const found = need(clusterDns);
+    if (found === undefined) return [];
+    const { zone, forwards, addresses } = found;
+    const to = addresses.join(' and ');
+    const message =
+      forwards.length === 0
+        ? `it has no server block for ${zone}: Pods that ask it do not reach portolan-dns at ${to}`
+        : `it forwards ${zone} to ${forwards.join(', ')}, and portolan-dns has ${to}`;
+    return [{ subject: 'CoreDNS of kube-system', message }];
+  },
   PTL0507: unreachableShards,
   PTL0506: ({ resolvers }) =>
     each(need(resolvers), ({ resolver, copyProblem }) =>

@@ -9,7 +9,7 @@ const request = { addresses: ['10.96.0.20', '10.96.0.21'], zones: defaultZones }
 
 describe('stub blocks', () => {
   test('CoreDNS -> the block of the guide, which npm run check:coredns tries on a real one', () => {
-    const guide = readFileSync(new URL('../../docs/guides/dns.md', import.meta.url), 'utf8');
+    const guide = readFileSync(new URL('../../../docs/guides/dns.md', import.meta.url), 'utf8');
     expect(/```corefile\n([^`]+)```/.exec(guide)![1]).toBe(corefileBlock(request));
   });
 

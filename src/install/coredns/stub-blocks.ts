@@ -8,6 +8,8 @@ export interface StubRequest {
   /** Addresses of the Service portolan-dns. */
   readonly addresses: readonly string[];
   readonly zones: readonly string[];
+  /** Of the server that clients ask; 53 if absent. */
+  readonly port?: string;
   /** The Corefile that EKS has; its add-on replaces the whole. */
   readonly corefile?: string;
 }
@@ -26,8 +28,8 @@ export function stubText(kind: StubKind, request: StubRequest, stringify: String
  * SERVFAIL is not cached: resolvers answer it until their first sync. Without them CoreDNS serves its last answers; it asks
  * them first, because an expired NXDOMAIN would hide a new export.
  */
-export function corefileBlock({ addresses, zones }: StubRequest): string {
-  return `${zones.map((zone) => `${zone}:53`).join(' ')} {
+export function corefileBlock({ addresses, zones, port = '53' }: StubRequest): string {
+  return `${zones.map((zone) => `${zone}:${port}`).join(' ')} {
     errors
     cache {
         success 9984 5
