@@ -36,7 +36,7 @@ export function kindOf({ coredns }: ClusterDns): StubKind {
   return /^\s*import\s+\S*custom\/\*\.server\s*$/m.test(corefileOf(coredns)) ? 'aks' : 'coredns';
 }
 
-export function corefileOf(coredns: ConfigMap | undefined): string {
+function corefileOf(coredns: ConfigMap | undefined): string {
   return coredns?.data?.[corefileKey] ?? '';
 }
 
