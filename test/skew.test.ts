@@ -10,6 +10,7 @@ import { importLine } from '../sim/look.ts';
 import { createRealHost } from '../src/base/real/host.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { version } from '../src/base/version.ts';
+import { type Cluster, clusterType } from '../src/clusterset/kinds/cluster.ts';
 import { type Client, createClient } from '../src/kube/client/client.ts';
 import { findHome } from '../src/kube/client/kubeconfig.ts';
 import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
@@ -177,6 +178,21 @@ describe.skipIf(!hasHistory())('skew (needs the history)', () => {
       expect([atBroker.code, atBroker.out]).toEqual([7, expect.stringContaining('member/west')]);
       expect(atBroker.out).not.toContain('member/east,');
       expect(atBroker.out).toMatch(new RegExp(`^member +east +${version.replaceAll('.', '\\.')}$`, 'm'));
+    });
+
+    // A broker of the previous release knows no networks either.
+    if (second === 'previous') return;
+    test('a network is set while west knows none -> refused, and names west alone', async () => {
+      const accept = ['broker', 'accept', 'east', '--clusterset', 'prod', '--network', 'aws', '--no-ranges'];
+      const { code, err } = await run(thisProgram, [...accept, '--kubeconfig', broker.kubeconfig]);
+      const older = 'the agents of west are of a release that knows no networks';
+      expect([code, err]).toEqual([5, expect.stringContaining(older)]);
+      // By whatever program.
+      const at = { namespace: 'prod', name: 'east' };
+      const east = await broker.client.get<Cluster>(clusterType, at);
+      const moved = broker.client.update<Cluster>(clusterType, { ...east, spec: { ...east.spec, network: 'aws' } });
+      await expect(moved).rejects.toThrow(older);
+      expect((await broker.client.get<Cluster>(clusterType, at)).spec.network).toBeUndefined();
     });
   });
 });
