@@ -92,7 +92,7 @@ export class Http2Session {
       stream.once('close', () => {
         this.#openStreams -= 1;
         request.signal?.removeEventListener('abort', onAbort);
-        reject(describe(new Error('closed without an answer')));
+        if (!isAnswered) reject(describe(new Error('closed without an answer')));
       });
       stream.on('error', (error) => reject(describe(error)));
       stream.once('response', (headers) => {

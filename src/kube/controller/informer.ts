@@ -16,6 +16,7 @@ import type { AnyObject, KubernetesObject, ResourceType } from '../objects/objec
 import { keyOf } from '../objects/object.ts';
 import { type IndexFunctions, InformerStore, type StoredEntry } from './informer-store.ts';
 import { Reflector, type ReflectorState } from './reflector.ts';
+import { SharedTexts } from './shared-texts.ts';
 
 /** `next` is absent when the object is gone, `previous` when it is new. */
 type InformerHandler<Kept> = (key: string, next: Kept | undefined, previous: Kept | undefined) => void;
@@ -87,6 +88,9 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
 ): Informer<Kept> {
   return new LocalCopy(options);
 }
+
+/** Of all copies of this process. */
+const texts = new SharedTexts();
 
 class LocalCopy<T extends KubernetesObject = AnyObject, Kept = T> implements Informer<Kept> {
   readonly #options: InformerOptions<T, Kept>;
@@ -253,7 +257,7 @@ class LocalCopy<T extends KubernetesObject = AnyObject, Kept = T> implements Inf
     }
     // Deleted and re-created during an interruption: the delete is reported too.
     if (previous !== undefined && previous.uid !== uid) this.#remove(key);
-    const value = this.#tryKeep(key, object);
+    const value = this.#tryKeep(key, texts.share(object));
     if (value === undefined) {
       this.#remove(key);
     } else {
