@@ -19,8 +19,8 @@ export function createRealWorld(): World {
 const timeoutMsMax = 2 ** 31 - 1;
 
 function after(delayMs: number, run: () => void): { cancel(): void } {
-  // A timeout of 0 would be one of a millisecond.
-  if (delayMs === 0) {
+  // A timeout of 0 would be one of a millisecond, and Node warns of one that is over.
+  if (delayMs <= 0) {
     const turn = setImmediate(run);
     return { cancel: () => clearImmediate(turn) };
   }

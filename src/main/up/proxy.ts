@@ -53,7 +53,8 @@ export async function startUpProxy(options: UpProxyOptions): Promise<{ stop(): P
   const proxy = await startInSomeMode(options, ranges, metrics);
   if (proxy === undefined) return undefined;
   try {
-    await proxy.role.whenServing();
+    // Ranges that cannot be routed here keep it from serving until the set has others.
+    await Promise.race([proxy.role.whenServing(), whenAborted(options.signal)]);
     const redirects = options.hasEnvoy && proxy.mode === 'nftables' ? redirectPeers(options, proxy.role) : undefined;
     const identify = proxy.role.identify ?? identifyByConntrack(host);
     const listen = { host: '127.0.0.1', port: 0 };
@@ -70,6 +71,13 @@ export async function startUpProxy(options: UpProxyOptions): Promise<{ stop(): P
     await proxy.role.stop();
     throw error;
   }
+}
+
+function whenAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
 }
 
 function redirectPeers({ world, log, home, id }: UpProxyOptions, role: ProxyRole): { stop(): void } {
