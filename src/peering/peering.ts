@@ -120,7 +120,7 @@ class PeeringParts implements Peering {
     this.#refused = new RefusedCallers(world.clock);
     this.#refusedLines = new LogBudget(world.clock);
     this.#watched = new WatchedObjects({ ...common, secretsNamespace });
-    const { peers, secrets, exports } = this.#watched;
+    const { peers, secrets } = this.#watched;
     this.catalog = new OwnerCatalog({
       mesh: options.mesh,
       onChanged: (peer, id) => this.owner.changed(peer, id),
@@ -166,18 +166,8 @@ class PeeringParts implements Peering {
       onChanged: (peer) => this.#statuses.peerChanged(peer),
       onRefused: ({ peer, reason }) => this.#meter.refused({ peer, side: 'consumer', reason }),
     });
-    const claims = new ReplicaClaims({
-      isReplicated,
-      wallMs: () => world.clock.wallMs(),
-      report: (peer) => this.owner.report(peer),
-      written: (peer) => peers.get(`${namespace}/${peer}`)?.status?.owner,
-    });
-    const findings = (this.#findings = new Findings({
-      ...{ clock: world.clock, registry: this.#registry, exports, owner: this.owner, catalog: this.catalog },
-      ...{ refused: this.#refused, claims, consumer: () => this.consumer() },
-      plane: (role) => this.#planes?.of(role) ?? { kind: 'unknown' },
-      tried: (ingresses) => this.#ingresses?.tried(ingresses) ?? [],
-    }));
+    this.#findings = this.#createFindings();
+    const findings = this.#findings;
     this.#statuses = new StatusWriter({
       ...common,
       peerStatus: (peer) => findings.ofPeer(peer),
@@ -207,6 +197,23 @@ class PeeringParts implements Peering {
 
   ownChanged(): void {
     this.#consuming.ownChanged();
+  }
+
+  #createFindings(): Findings {
+    const { world, namespace, isReplicated = false } = this.#options;
+    const { peers, exports } = this.#watched;
+    const claims = new ReplicaClaims({
+      isReplicated,
+      wallMs: () => world.clock.wallMs(),
+      report: (peer) => this.owner.report(peer),
+      written: (peer) => peers.get(`${namespace}/${peer}`)?.status?.owner,
+    });
+    return new Findings({
+      ...{ clock: world.clock, registry: this.#registry, exports, owner: this.owner, catalog: this.catalog },
+      ...{ refused: this.#refused, claims, consumer: () => this.consumer() },
+      plane: (role) => this.#planes?.of(role) ?? { kind: 'unknown' },
+      tried: (ingresses) => this.#ingresses?.tried(ingresses) ?? [],
+    });
   }
 
   async start(): Promise<void> {

@@ -44,8 +44,15 @@ function refuseAuthority(name: string): never {
 }
 
 function addResolverOptions(command: Command): void {
+  command.optionsGroup('Options of a resolver:');
+  addForwardOptions(command);
+  addNameOptions(command);
+  addStubOptions(command);
+}
+
+/** Names of others: nameservers, files of names, and federations that this server asks. */
+function addForwardOptions(command: Command): void {
   command
-    .optionsGroup('Options of a resolver:')
     .addOption(
       list(
         '--forward <host:port...>',
@@ -95,7 +102,12 @@ function addResolverOptions(command: Command): void {
     )
     .option('--zone-tls-ca <file>', "certificate authority of those nameservers, and of tls:// (default: the system's)")
     .option('--zone-tls-cert <file>', 'client certificate for them')
-    .option('--zone-tls-key <file>', 'its key')
+    .option('--zone-tls-key <file>', 'its key');
+}
+
+/** Names of this cluster and of the clusterset. */
+function addNameOptions(command: Command): void {
+  command
     .option('--cluster-domain <domain>', "the cluster's own zone (default: cluster.local)")
     .option(
       '--clusterset-domain <domain>',
@@ -115,7 +127,12 @@ function addResolverOptions(command: Command): void {
         .default('disabled'),
     )
     .option('--ignore-empty-service', 'answer NXDOMAIN for services of the cluster without a ready endpoint')
-    .option('--peers-namespace <name>', 'namespace of PeerServices, the services that peers share', systemNamespace)
+    .option('--peers-namespace <name>', 'namespace of PeerServices, the services that peers share', systemNamespace);
+}
+
+/** Stub zones that authorities of federations post here. */
+function addStubOptions(command: Command): void {
+  command
     .option('--stub-listen <host:port>', 'HTTPS endpoint for stub zones that federations post (default: none)')
     .option(
       '--stub-advertise <host[:port]>',

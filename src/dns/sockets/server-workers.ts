@@ -62,118 +62,149 @@ export interface WorkersOptions {
 const restartMs = 500;
 
 export async function startWorkers(options: WorkersOptions): Promise<Serving> {
-  const { log, world, table, records } = options;
-  const running = new Set<Worker>();
-  const all = new Set<SharedArrayBuffer>();
-  const spare: SharedArrayBuffer[] = [];
-  let { stubZones } = options;
-  let { listen, config } = options;
-  let isClosing = false;
-  let restarts = 0;
-
-  async function start(): Promise<Ports> {
-    // A thread that replaces another goes on counting where that one stopped.
-    const counters = spare.pop() ?? createCounters();
-    all.add(counters);
-    const memories = { memory: table.memory, records: records?.memory };
-    const workerData: WorkerSetup = { config, listen, ...memories, stubZones, counters };
-    // The name is that of the thread, as `top -H` shows it.
-    const worker = new Worker(siblingModule(import.meta.url, 'worker'), { workerData, name: 'dns' });
-    running.add(worker);
-    worker.on('error', (error) => log.error('dns worker failed', { error }));
-    worker.on('exit', () => {
-      running.delete(worker);
-      spare.push(counters);
-      if (isClosing) return;
-      world.timers.after(restartMs, () => {
-        if (isClosing) return;
-        restarts += 1;
-        start().catch((error) => log.error('dns worker cannot be replaced', { error }));
-      });
-    });
-    return listening(worker, (message) => {
-      if (message.kind === 'query') log.info('query', message.fields);
-      else log.warn('dns worker', { line: message.line });
-    });
-  }
-
-  const tell = (message: ToWorker) => {
-    for (const worker of running) worker.postMessage(message);
-  };
-  const stopNews = table.onNews((news) => tell({ kind: 'news', news }));
-  const stopRecords = records?.onNews((news) => tell({ kind: 'records', news }));
-
-  async function close(how?: CloseOptions): Promise<void> {
-    isClosing = true;
-    const ended = [...running].map((worker) => new Promise((resolve) => worker.once('exit', resolve)));
-    tell({ kind: 'close', how });
-    await Promise.all(ended);
-    stopNews();
-    stopRecords?.();
-  }
-
-  /** It tells the others which ports it found free. */
-  async function startFirst(): Promise<Ports> {
-    await checkPortsFree(options);
-    const ports = await start();
-    const { tls } = listen;
-    const others = ports.addresses.slice(listen.hosts.length);
-    listen = {
-      ...listen,
-      port: ports.udpPort,
-      others,
-      tls: tls && { ...tls, port: ports.tlsPort!, httpsPort: ports.httpsPort },
-    };
-    return ports;
-  }
-
+  const workers = new Workers(options);
   try {
-    const held: Promise<Ports>[] = [];
-    const ports = listen.takesOver ? placesOf(listen) : await startFirst();
-    for (let i = listen.takesOver ? 0 : 1; i < options.workers; i++) {
-      const opening = start();
-      if (!listen.takesOver) await opening;
-      else held.push(opening);
+    return await workers.start();
+  } catch (error) {
+    await workers.close();
+    throw error;
+  }
+}
+
+class Workers {
+  readonly #options: WorkersOptions;
+  readonly #running = new Set<Worker>();
+  /** Counters of all threads, also of those that have ended. */
+  readonly #counters = new Set<SharedArrayBuffer>();
+  readonly #spare: SharedArrayBuffer[] = [];
+  /** Threads that listen when they are told to. */
+  readonly #held: Promise<Ports>[] = [];
+  readonly #stops: (() => void)[];
+  #stubZones: readonly StubZone[];
+  #listen: ListenOptions;
+  #config: ChainConfig;
+  #isClosing = false;
+  #restarts = 0;
+
+  constructor(options: WorkersOptions) {
+    this.#options = options;
+    const { table, records } = options;
+    this.#stubZones = options.stubZones;
+    this.#listen = options.listen;
+    this.#config = options.config;
+    const stopNews = table.onNews((news) => this.#tell({ kind: 'news', news }));
+    const stopRecords = records?.onNews((news) => this.#tell({ kind: 'records', news }));
+    this.#stops = [stopNews, ...(stopRecords ? [stopRecords] : [])];
+  }
+
+  async start(): Promise<Serving> {
+    const { workers, table } = this.#options;
+    const { takesOver } = this.#listen;
+    const ports = takesOver ? placesOf(this.#listen) : await this.#startFirst();
+    for (let i = takesOver ? 0 : 1; i < workers; i++) {
+      const opening = this.#startOne();
+      if (takesOver) this.#held.push(opening);
+      else await opening;
     }
     // Reported by takeOver.
-    for (const opening of held) opening.catch(() => {});
+    for (const opening of this.#held) opening.catch(() => {});
     return {
       addresses: ports.addresses,
       udpPort: ports.udpPort,
       tcpPort: ports.udpPort,
       tlsPort: ports.tlsPort,
       httpsPort: ports.httpsPort,
-      counters: () => [...all],
-      workerRestarts: () => restarts,
+      counters: () => [...this.#counters],
+      workerRestarts: () => this.#restarts,
       setQueryLog: (isOn) => table.setQueryLog(isOn),
       setStubZones: (zones) => {
-        stubZones = zones;
-        tell({ kind: 'stubZones', zones });
+        this.#stubZones = zones;
+        this.#tell({ kind: 'stubZones', zones });
       },
       setTrust: (trust) => {
         // Also for threads that come later.
-        config = { ...config, ...trust };
-        tell({ kind: 'trust', trust });
+        this.#config = { ...this.#config, ...trust };
+        this.#tell({ kind: 'trust', trust });
       },
       changeZones: (change) => {
-        config = { ...config, ...change };
-        tell({ kind: 'zones', change });
+        this.#config = { ...this.#config, ...change };
+        this.#tell({ kind: 'zones', change });
       },
-      setTls: (material) => {
-        if (listen.tls) listen = { ...listen, tls: { ...listen.tls, material } };
-        tell({ kind: 'tls', material });
-      },
-      takeOver: async () => {
-        // Also for threads that come later.
-        listen = { ...listen, takesOver: false };
-        tell({ kind: 'open' });
-        await Promise.all(held);
-      },
-      close,
+      setTls: (material) => this.#setTls(material),
+      takeOver: () => this.#takeOver(),
+      close: (how) => this.close(how),
     };
-  } catch (error) {
-    await close();
-    throw error;
+  }
+
+  async close(how?: CloseOptions): Promise<void> {
+    this.#isClosing = true;
+    const ended = [...this.#running].map((worker) => new Promise((resolve) => worker.once('exit', resolve)));
+    this.#tell({ kind: 'close', how });
+    await Promise.all(ended);
+    for (const stop of this.#stops) stop();
+  }
+
+  /** It tells the others which ports it found free. */
+  async #startFirst(): Promise<Ports> {
+    await checkPortsFree(this.#options);
+    const ports = await this.#startOne();
+    const { tls, hosts } = this.#listen;
+    this.#listen = {
+      ...this.#listen,
+      port: ports.udpPort,
+      others: ports.addresses.slice(hosts.length),
+      tls: tls && { ...tls, port: ports.tlsPort!, httpsPort: ports.httpsPort },
+    };
+    return ports;
+  }
+
+  async #startOne(): Promise<Ports> {
+    const { log, table, records } = this.#options;
+    // A thread that replaces another goes on counting where that one stopped.
+    const counters = this.#spare.pop() ?? createCounters();
+    this.#counters.add(counters);
+    const workerData: WorkerSetup = {
+      ...{ config: this.#config, listen: this.#listen, stubZones: this.#stubZones, counters },
+      ...{ memory: table.memory, records: records?.memory },
+    };
+    // The name is that of the thread, as `top -H` shows it.
+    const worker = new Worker(siblingModule(import.meta.url, 'worker'), { workerData, name: 'dns' });
+    this.#running.add(worker);
+    worker.on('error', (error) => log.error('dns worker failed', { error }));
+    worker.on('exit', () => this.#ended(worker, counters));
+    return listening(worker, (message) => {
+      if (message.kind === 'query') log.info('query', message.fields);
+      else log.warn('dns worker', { line: message.line });
+    });
+  }
+
+  #ended(worker: Worker, counters: SharedArrayBuffer): void {
+    const { world, log } = this.#options;
+    this.#running.delete(worker);
+    this.#spare.push(counters);
+    if (this.#isClosing) return;
+    world.timers.after(restartMs, () => {
+      if (this.#isClosing) return;
+      this.#restarts += 1;
+      this.#startOne().catch((error) => log.error('dns worker cannot be replaced', { error }));
+    });
+  }
+
+  #setTls(material: TlsMaterial): void {
+    const { tls } = this.#listen;
+    if (tls) this.#listen = { ...this.#listen, tls: { ...tls, material } };
+    this.#tell({ kind: 'tls', material });
+  }
+
+  async #takeOver(): Promise<void> {
+    // Also for threads that come later.
+    this.#listen = { ...this.#listen, takesOver: false };
+    this.#tell({ kind: 'open' });
+    await Promise.all(this.#held);
+  }
+
+  #tell(message: ToWorker): void {
+    for (const worker of this.#running) worker.postMessage(message);
   }
 }
 

@@ -82,21 +82,17 @@ function Grid({ rows, clusters }: { readonly rows: readonly ServiceRow[]; readon
             <th scope="col" className="matrix-name">
               Service
             </th>
-            {left > 0 ? <td style={{ width: left, minWidth: left }} /> : null}
+            <Gap width={left} />
             {columns.map(({ index }) => (
               <th key={clusters[index]} scope="col" aria-colindex={index + 2} title={clusters[index]}>
                 <span className="clip">{clusters[index]}</span>
               </th>
             ))}
-            {right > 0 ? <td style={{ width: right, minWidth: right }} /> : null}
+            <Gap width={right} />
           </tr>
         </thead>
         <tbody>
-          {above > 0 ? (
-            <tr className="gap">
-              <td style={{ height: above }} />
-            </tr>
-          ) : null}
+          <GapRow height={above} />
           {items.map(({ index: r }) => {
             const row = rows[r];
             if (row === undefined) return null;
@@ -120,14 +116,25 @@ function Grid({ rows, clusters }: { readonly rows: readonly ServiceRow[]; readon
               </tr>
             );
           })}
-          {below > 0 ? (
-            <tr className="gap">
-              <td style={{ height: below }} />
-            </tr>
-          ) : null}
+          <GapRow height={below} />
         </tbody>
       </table>
     </section>
+  );
+}
+
+/** In place of the columns that are scrolled out of sight. */
+function Gap({ width }: { readonly width: number }) {
+  return width > 0 ? <td style={{ width, minWidth: width }} /> : null;
+}
+
+/** The same for rows. */
+function GapRow({ height }: { readonly height: number }) {
+  if (height <= 0) return null;
+  return (
+    <tr className="gap">
+      <td style={{ height }} />
+    </tr>
   );
 }
 
