@@ -16,7 +16,9 @@ const filesUnder = (folder: string, ending: string) =>
     .filter((name) => name.endsWith(ending))
     .map((name) => `${folder}/${name}`);
 
-describe.each(filesUnder('docs', '.md'))('%s', (page) => {
+const pagesBeside = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'bench/NOTES.md', 'sim/README.md'];
+
+describe.each([...filesUnder('docs', '.md'), ...pagesBeside, ...filesUnder('src', 'README.md')])('%s', (page) => {
   test('its links -> lead to files and headings that are there', () => {
     const links = [...read(join(root, page)).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)];
     const missing = links
