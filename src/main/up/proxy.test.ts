@@ -21,7 +21,16 @@ test("portolan up: the set's addresses cannot be routed in userspace, and it is 
   };
   const starting = startUpProxy({
     ...{ world: createRealWorld(), log, host: createRealHost(), home: home.client, say: () => {} },
-    ...{ id: 'east', region: '', zone: '', mode: 'userspace', isMember: true, hasEnvoy: false, signal: ending.signal },
+    ...{
+      id: 'east',
+      region: '',
+      zone: '',
+      mode: 'userspace',
+      isMember: true,
+      hasEnvoy: false,
+      carriesServices: false,
+      signal: ending.signal,
+    },
   });
   const ended = expect(starting).rejects.toThrow('stopping');
   await warned.promise;
