@@ -545,8 +545,8 @@ export const choiceMends: readonly Mend[] = [
     test: 'sim/scenarios/traffic-shift.test.ts',
     title: 'what makes no sense, a cluster that does not export, one that the policy excludes -> refused with a reason',
     file: 'src/clusterset/rules/routing/shifts.ts',
-    was: 'if (from === to) return',
-    became: "if (from === to && from === '') return",
+    was: 'if (!isRising)',
+    became: 'if (!isRising && steps.length > 9)',
   },
   {
     test: 'sim/scenarios/traffic-shift.test.ts',
