@@ -119,7 +119,7 @@ describe.each([
     ['another type', post(encodeQuestion(known), 'text/plain'), 415],
     ['a body that is too long', post(Buffer.alloc(70_000)), 413],
     ['an answer in place of a question', post(Buffer.alloc(12, 0xff)), 400],
-  ])('%s -> %s', async (_what, request, status) => {
+  ])('%s -> status %s', async (_what, request, status) => {
     expect((await ask(request)).status).toBe(status);
     expect((await ask(get(known))).status).toBe(200);
   });

@@ -51,7 +51,7 @@ describe('dns transfer', () => {
     ['by HTTPS', zone, { transport: 'https' }, 'done 5 a transfer wants TCP'],
     ['IXFR by UDP', 'world.svc.federation IXFR', { transport: 'udp' }, 'done 0 '],
     ['IXFR without a SOA', 'world.svc.federation IXFR', {}, 'a transfer'],
-  ] as const)('%s -> %s %o: %s', (_what, question, about, expected) => {
+  ] as const)('asked for a zone -> %s, %s %o: %s', (_what, question, about, expected) => {
     expect(setUp()(question, about).text).toBe(expected);
   });
 
