@@ -84,8 +84,11 @@ describe('rights on Kubernetes', () => {
   });
 });
 
-/** With `access: Exported`, proxies that write the rules of a node's kernel read exports: test/access-node.test.ts, with this account. */
-const ofKernelMode = /^portolan:proxy: (get|list|watch) serviceexports\.multicluster\.x-k8s\.io$/;
+/**
+ * Proxies that write the rules of a node's kernel read exports with `access: Exported` (test/access-node.test.ts, with this
+ * account), and the Pods of their node for flows. The proxy here is one in userspace.
+ */
+const ofKernelMode = /^portolan:proxy: (get|list|watch) (serviceexports\.multicluster\.x-k8s\.io|pods)$/;
 
 /** Only between networks; gateway.test.ts holds them. */
 const ofNetworks = / portolan-xds: update (configmaps portolan-gateway|secrets portolan-gateway-authority)$/;

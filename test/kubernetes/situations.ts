@@ -26,6 +26,8 @@ export const situations: [string, (world: FlowWorld) => Promise<void>][] = [
   ['an authority of a federation -> reports, and its zone is known to all resolvers', startAuthority],
   ['parts are asked from another machine -> they check the ticket', askWithTickets],
   ['more members than observers -> the observers report', observers],
+  ['an export sealed for west -> west has it, and what was seen of it is kept', sealedExport],
+  ['calls are counted, a policy says who may call -> judged, and nodes without a proxy are noticed', limitedAccess],
   ['the dashboard -> shows all homes to its viewer', dashboard],
   ['all connections break -> everything follows again', cuts],
   ['an import, its slices, claims and properties are changed by hand -> put right', repairs],
@@ -344,6 +346,42 @@ async function observers({ broker, more, parts }: FlowWorld): Promise<void> {
     parts.start(home, 'agent', ['agent']);
   }
   await until('observers report', () => has(broker, 'get livenessreports -A'));
+}
+
+/** Agents make their keys as soon as the set allows it; the admin confirms them. */
+async function sealedExport({ broker, east, west }: FlowWorld): Promise<void> {
+  await broker.type('broker init --clusterset prod --sealed-exports Allowed');
+  for (const id of ['east', 'west']) {
+    const accepted = () => broker.type(`broker accept ${id} --clusterset prod --no-ranges`);
+    await until(`the key of ${id} is confirmed`, async () => (await accepted()).includes('portolan sealing show'));
+  }
+  addService(east, 'ledger', '10.1.0.12');
+  const ready = () => look(east, 'get serviceexport ledger -n shop -o json');
+  await east.type('export shop/ledger --to west --seal');
+  await until('sealed for west', () => ready().includes('exported to west only, sealed"'));
+  await until('west imports it', () => has(west, 'get serviceimport ledger -n shop'));
+  const kept = () => look(west, 'get secret portolan-sealed-memory -n portolan-sealing -o jsonpath={.data.east}');
+  await until('west keeps what it has seen', () => kept() !== '');
+  const before = kept();
+  await east.type('sealing rotate');
+  await until('and what it has seen of the next key', () => !['', before].includes(kept()));
+  await east.type('unexport shop/ledger --wait --timeout 90');
+}
+
+async function limitedAccess({ broker, east }: FlowWorld): Promise<void> {
+  await broker.type('broker init --clusterset prod --access Audit');
+  const from = [{ cluster: 'west' }];
+  const metadata = { name: 'shop', namespace: 'shop' };
+  east.apply({ apiVersion: own, kind: 'ServiceAccessPolicy', metadata, spec: { from } });
+  const judged = () => look(east, 'get serviceaccesspolicy shop -n shop -o jsonpath={.status.conditions[*].type}');
+  await until('the policy is judged', () => judged().includes('Enforced'));
+  const enforced = () => look(broker, 'get cluster.portolan.dev west -n prod -o json');
+  await until('who does not limit calls is named', () => enforced().includes('AccessEnforced'));
+  await until('nodes are listed', () =>
+    east.audit().some(({ verb, objectRef }) => verb === 'list' && objectRef?.resource === 'nodes'),
+  );
+  east.kubectl('delete serviceaccesspolicy shop -n shop');
+  await broker.type('broker init --clusterset prod --access Open');
 }
 
 /** Its own account is asked for nothing; it reads with the token of who has signed in. The page stays open. */
