@@ -70,6 +70,7 @@ function rowText({ fault, status, doctor, conditions }: FaultRow): string {
 function maskTimes(line: string): string {
   return line
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replace(/SHA256:[\w-]+/g, 'SHA256:KEY')
     .replace(/\b(\d+[dhms])+\b/g, 'AGE')
     .replaceAll('|', '\\|');
 }

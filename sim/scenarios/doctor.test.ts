@@ -20,12 +20,13 @@ import { accessFaults } from '../made-faults/access-faults.ts';
 import type { Watched } from '../made-faults/fault.ts';
 import { partFaults } from '../made-faults/part-faults.ts';
 import { openScene, partLease, type Scene } from '../made-faults/scene.ts';
+import { sealingFaults } from '../made-faults/sealing-faults.ts';
 import { setFaults } from '../made-faults/set-faults.ts';
 import { isConditionOld, silences } from '../made-faults/silences.ts';
 import { type FaultRow, faultTable, type SilenceRow, steadied } from '../made-faults/table.ts';
 import { service, serviceExport } from '../manifests.ts';
 
-const faults = [...setFaults, ...partFaults, ...accessFaults];
+const faults = [...setFaults, ...partFaults, ...accessFaults, ...sealingFaults];
 const dayMs = 86_400_000;
 
 async function doctor({ set, desk }: Scene, more = ''): Promise<Diagnosis & { exitCode: number }> {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { accessFaults } from '../../sim/made-faults/access-faults.ts';
 import { partFaults } from '../../sim/made-faults/part-faults.ts';
+import { sealingFaults } from '../../sim/made-faults/sealing-faults.ts';
 import { setFaults } from '../../sim/made-faults/set-faults.ts';
 import { exitOf } from '../cli/health/report.ts';
 import { allChecks } from './checks/index.ts';
@@ -21,7 +22,9 @@ describe('codes', () => {
   });
 
   test('every code -> a fault made on purpose shows it and its end', () => {
-    const made = new Set<string>([...setFaults, ...partFaults, ...accessFaults].map(({ code }) => code));
+    const made = new Set<string>(
+      [...setFaults, ...partFaults, ...accessFaults, ...sealingFaults].map(({ code }) => code),
+    );
     // Made by tests of this file: a check that fails by itself, and a record that a broker with our definitions refuses.
     for (const code of ['PTL0001', 'PTL0306']) made.add(code);
     expect(Object.keys(codes).filter((code) => !made.has(code))).toEqual([]);

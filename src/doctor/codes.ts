@@ -96,6 +96,13 @@ export const codes = {
       'The set names members that keep a ClusterProfile for each member, and they cannot: none of them lives, the broker refuses them, or another cluster manager has a profile of that name. Tools that read the inventory see too little or old conditions; traffic is not affected.',
     fix: 'For a taken name, remove or rename the profile of the other manager, or give the cluster another id. Otherwise run portolan broker init at the broker, which grants the rights and installs the definition if none is there, or name other members with --inventory-writer.',
   },
+  PTL0209: {
+    title: 'sealed exports do not reach or leave a cluster',
+    severity: 'warning',
+    means:
+      'A member has no key for sealed exports, nobody has confirmed its key, another member has another key than before, or it refused records of another member: they were changed or put back to an older state. Nothing is sealed for a cluster without a trusted key, and nothing is published in the open instead. A changed key or refused records can be an attack by who runs the broker.',
+    fix: 'For a key that is not confirmed or another one than before, compare the fingerprint with portolan sealing show in that cluster and give the command in the message. For refused records, ask who restored or changed the broker; portolan sealing rotate in the exporting cluster makes new ones.',
+  },
   PTL0301: {
     title: 'an export has no Service to export',
     severity: 'error',

@@ -6,7 +6,9 @@ import { byKey } from '../../clusterset/explain/set-state.ts';
 import { inventoryCondition } from '../../clusterset/rules/inventory/inventory-condition.ts';
 import { restoreNoticed } from '../../clusterset/rules/leases/broker-restore.ts';
 import { homeAwayOf } from '../../clusterset/rules/leases/home-away.ts';
+import { sealingCondition } from '../../clusterset/rules/sealing/sealing-condition.ts';
 import { conditionOf, formatTime } from '../../kube/objects/conditions.ts';
+import type { Condition } from '../../kube/objects/object.ts';
 import type { PartStatus } from '../../kube/objects/part-status.ts';
 import type { Checks, Found } from '../diagnosis.ts';
 import { type ClusterFacts, need, needSet } from '../facts.ts';
@@ -71,6 +73,11 @@ export const clusterSetChecks: Checks = {
       return [{ subject, message: `${writers[0]} has not written it yet`, severity: 'info' }];
     return [{ subject, message: condition.message, since: condition.lastTransitionTime }];
   },
+  PTL0209: (facts) => {
+    const state = needSet(facts)?.state;
+    if (state?.policy.sealing.isAllowed !== true) return [];
+    return state.members.flatMap(({ id, cluster }) => sealingProblem(id, cluster.status?.conditions));
+  },
   PTL0304: (facts) => {
     const behind = needSet(facts)?.behind ?? [];
     if (behind.length === 0) return [];
@@ -122,4 +129,17 @@ function silence({ part, node, reportedAgoMs, reportedAt }: PartStatus): Found {
   if (reportedAgoMs === undefined) return { subject, message: 'it has never reported' };
   const message = `it has not reported for ${formatElapsed(reportedAgoMs)}`;
   return { subject, message, since: reportedAt };
+}
+
+/** What may be somebody's doing is an error. */
+const sealingErrors = new Set(['KeyChanged', 'RecordsRefused']);
+
+function sealingProblem(id: string, conditions: readonly Condition[] | undefined): Found[] {
+  const subject = `sealed exports of cluster ${id}`;
+  const condition = conditionOf(conditions, sealingCondition);
+  if (condition === undefined)
+    return [{ subject, message: 'it has not reported a key: its agent is older or does not run', severity: 'info' }];
+  if (condition.status === 'True') return [];
+  const { message = '', reason, lastTransitionTime: since } = condition;
+  return [{ subject, message, since, ...(sealingErrors.has(reason ?? '') && { severity: 'error' as const }) }];
 }
