@@ -27,6 +27,7 @@ import {
   type PodFacts,
   podFacts,
   type ServiceFacts,
+  Shapes,
   selects,
   serviceFacts,
   sliceFacts,
@@ -84,10 +85,11 @@ export function runEndpointsController(options: EndpointsControllerOptions): Con
 
 function createInformers({ client, world, log }: EndpointsControllerOptions): Informers {
   const common = { client, world, log };
+  const shapes = new Shapes();
   const services = createInformer<Service, ServiceFacts>({
     ...common,
     type: serviceType,
-    keep: serviceFacts,
+    keep: (service) => serviceFacts(service, shapes),
     // By one label of the selector: a Pod that the Service selects has that one too.
     indexes: { selector: ({ namespace, selector }) => [labelKeys(namespace, selector).sort()[0]!] },
   });
@@ -107,7 +109,7 @@ function createInformers({ client, world, log }: EndpointsControllerOptions): In
       ...common,
       type: endpointSliceType,
       labelSelector: `${sliceManagedByLabel}=${endpointsManager}`,
-      keep: (slice) => sliceFacts(slice, services.get(serviceKeyOf(slice))),
+      keep: (slice) => sliceFacts(slice, { service: services.get(serviceKeyOf(slice)), shapes }),
       indexes: { service: (slice) => [serviceKeyOf(slice)] },
     }),
   };

@@ -1,5 +1,6 @@
 // The few fields of Services, Pods and Nodes from which endpoints are made: there may be many.
 
+import { BoundedCache } from '../base/bounded-cache.ts';
 import type { IpFamily } from '../base/net/ip.ts';
 import { type EndpointSlice, sliceManagedByLabel } from '../kube/objects/endpoint-slice.ts';
 import type { Node } from '../kube/objects/node.ts';
@@ -37,10 +38,24 @@ export interface NodeFacts {
   readonly zone: string | undefined;
 }
 
+/** Ports and families are alike for most Services: each different value is held once. They are never changed in place. */
+export class Shapes {
+  readonly #known = new BoundedCache<unknown>(shapesMax);
+
+  share<Value>(value: Value): Value {
+    const text = JSON.stringify(value);
+    const known = this.#known.get(text);
+    if (known !== undefined) return known as Value;
+    this.#known.set(text, value);
+    return value;
+  }
+}
+
+const shapesMax = 1000;
 const zoneLabel = 'topology.kubernetes.io/zone';
 
 /** Undefined for a Service that no endpoints are made for. */
-export function serviceFacts(service: Service): ServiceFacts | undefined {
+export function serviceFacts(service: Service, shapes: Shapes): ServiceFacts | undefined {
   const { spec = {}, metadata } = service;
   const hasSelector = Object.keys(spec.selector ?? {}).length > 0;
   if (!hasSelector || spec.type === 'ExternalName' || metadata.deletionTimestamp !== undefined) return undefined;
@@ -51,8 +66,8 @@ export function serviceFacts(service: Service): ServiceFacts | undefined {
     uid: metadata.uid ?? '',
     labels: withTextsOf(labels, { name }),
     selector: withTextsOf(spec.selector!, { name, labels }),
-    ports: spec.ports ?? [],
-    families: familiesOf(service),
+    ports: shapes.share(spec.ports ?? []),
+    families: shapes.share(familiesOf(service)),
     isHeadless: isHeadless(service),
     publishesNotReady: spec.publishNotReadyAddresses === true,
   };
@@ -98,7 +113,7 @@ function namedPortsOf({ spec }: Pod): PodFacts['namedPorts'] {
 /** Without what the server sets anyway; texts that all our slices share, or that its Service has, are held once. */
 export function sliceFacts(
   { metadata: whole, addressType, endpoints, ports }: EndpointSlice,
-  service: ServiceFacts | undefined,
+  { service, shapes }: { readonly service: ServiceFacts | undefined; readonly shapes: Shapes },
 ): EndpointSlice {
   const { creationTimestamp: _created, generation: _generation, ...metadata } = whole;
   const labels = { ...metadata.labels, [sliceManagedByLabel]: endpointsManager };
@@ -112,8 +127,9 @@ export function sliceFacts(
     kind: 'EndpointSlice',
     metadata: { ...metadata, labels: service === undefined ? labels : withTextsOf(labels, service) },
     addressType,
-    endpoints,
-    ...(ports && { ports }),
+    // Only those without endpoints are alike.
+    endpoints: endpoints?.length === 0 ? shapes.share(endpoints) : endpoints,
+    ...(ports && { ports: shapes.share(ports) }),
   };
 }
 

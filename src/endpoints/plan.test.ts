@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { EndpointSlice } from '../kube/objects/endpoint-slice.ts';
 import type { Pod } from '../kube/objects/pod.ts';
 import type { Service } from '../kube/objects/service.ts';
-import { podFacts, serviceFacts } from './facts.ts';
+import { podFacts, Shapes, serviceFacts } from './facts.ts';
 import { planSlices, type SlicePlan } from './plan.ts';
 import { groupEndpoints } from './pod-endpoint.ts';
 
@@ -176,7 +176,7 @@ describe('endpoints', () => {
     'endpoints: a Service with %j -> left alone',
     (spec) => {
       const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web' }, spec } as Service;
-      expect(serviceFacts(service)).toBeUndefined();
+      expect(serviceFacts(service, new Shapes())).toBeUndefined();
     },
   );
 });
@@ -249,18 +249,21 @@ function plan(request: {
     publishesNotReady,
     team = 'blue',
   } = request.service ?? {};
-  const service = serviceFacts({
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { name: 'web', namespace: 'shop', uid: 'svc', labels: { team } },
-    spec: {
-      selector: { app: 'web' },
-      clusterIP: isHeadless ? 'None' : '10.96.0.1',
-      ipFamilies: families,
-      publishNotReadyAddresses: publishesNotReady,
-      ports: [{ name: 'http', port: 80, targetPort }],
+  const service = serviceFacts(
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'web', namespace: 'shop', uid: 'svc', labels: { team } },
+      spec: {
+        selector: { app: 'web' },
+        clusterIP: isHeadless ? 'None' : '10.96.0.1',
+        ipFamilies: families,
+        publishNotReadyAddresses: publishesNotReady,
+        ports: [{ name: 'http', port: 80, targetPort }],
+      },
     },
-  })!;
+    new Shapes(),
+  )!;
   const facts = request.pods.flatMap((each) => podFacts(each) ?? []);
   const groups = groupEndpoints({
     service,
