@@ -135,7 +135,19 @@ const wanted: readonly (readonly [file: string, messages: string])[] = [
   ['xds/type/matcher/v3/domain.proto', 'ServerNameMatcher ServerNameMatcher.DomainMatcher'],
   ['xds/core/v3/cidr.proto', 'CidrRange'],
   ['xds/core/v3/extension.proto', 'TypedExtensionConfig'],
-  ['envoy/config/accesslog/v3/accesslog.proto', 'AccessLog'],
+  ['envoy/config/accesslog/v3/accesslog.proto', 'AccessLog AccessLogFilter NotHealthCheckFilter'],
+  [
+    'envoy/extensions/access_loggers/grpc/v3/als.proto',
+    'TcpGrpcAccessLogConfig HttpGrpcAccessLogConfig CommonGrpcAccessLogConfig',
+  ],
+  ['envoy/type/tracing/v3/custom_tag.proto', 'CustomTag CustomTag.Literal CustomTag.Header'],
+  // What was asked for by path and headers is no part of it: those are never read.
+  [
+    'envoy/data/accesslog/v3/accesslog.proto',
+    'TCPAccessLogEntry HTTPAccessLogEntry ConnectionProperties AccessLogCommon ResponseFlags HTTPResponseProperties',
+  ],
+  ['envoy/service/accesslog/v3/als.proto', 'StreamAccessLogsMessage.Identifier'],
+  ['google/protobuf/timestamp.proto', 'Timestamp'],
 ];
 
 const connectMode = 'envoy.extensions.filters.network.tcp_proxy.v3.UpstreamConnectMode';

@@ -68,7 +68,8 @@ const mayImport: Record<string, readonly string[]> = {
   external: ['base', 'kube', 'addresses'],
   catalog: ['base', 'kube', 'addresses', ...pureRooms],
   dns: ['base', 'catalog'],
-  xds: ['base', 'kube', 'addresses', 'catalog', 'gen', ...pureRooms],
+  // What Envoys log is told as flows, in the form that node proxies tell of theirs.
+  xds: ['base', 'kube', 'addresses', 'catalog', 'gen', 'proxy/flows', ...pureRooms],
   proxy: ['base', 'kube', 'catalog', ...pureRooms],
   cli: [
     'base',
@@ -151,7 +152,7 @@ const orders: Record<string, readonly (readonly string[])[]> = {
   ],
   xds: [
     ['.', 'identity'],
-    ['view'],
+    ['view', 'access-logs'],
     ['session'],
     ['clusterset', 'external'],
     ['peers', 'ingress', 'gateways'],

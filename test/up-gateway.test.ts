@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRealWorld } from '../src/base/real/world.ts';
+import type { ObservedFlow } from '../src/cli/traffic/flow-reader.ts';
 import type { Cluster } from '../src/clusterset/kinds/cluster.ts';
 import { pairIn } from '../src/kube/client/kept-authority.ts';
 import { gatewayAuthoritySecret, systemNamespace } from '../src/kube/objects/ours.ts';
@@ -128,7 +129,8 @@ describeWith(['kubectl', 'envoy'], 'portolan up --gateway', () => {
         async () => {
           const session = await asWest();
           const status = await statusOf(session, { ':method': 'CONNECT', ':authority': authority() });
-          session.close();
+          // An Envoy tells of a stream when it has ended.
+          session.destroy();
           return status;
         },
         { timeout: 60_000, interval: 500 },
@@ -142,6 +144,15 @@ describeWith(['kubectl', 'envoy'], 'portolan up --gateway', () => {
     await until('the stream answers', () => echoed === 'before ');
     expect(await statusOf(session, { ':method': 'CONNECT', ':authority': '127.0.0.1:80' })).toBe(403);
     expect(await health(session)).toBe(200);
+    const observed = async () => {
+      const words = ['observe', '--kubeconfig', kubeconfigOf('east'), '-o', 'json'];
+      const flows = JSON.parse((await runPortolan(words)).out) as ObservedFlow[];
+      return flows.map(
+        (flow) => `${flow.from} ${flow.service} ${flow.outcome} ${flow.status} ${flow.way} ${flow.seenBy}`,
+      );
+    };
+    const answered = 'west shop/echo answered 200 gateway envoy';
+    await expect.poll(observed, { timeout: 30_000, interval: 500 }).toContain(answered);
     const { child } = outputs.get('east')!;
     const ended = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
     child.kill('SIGTERM');

@@ -7,6 +7,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { JsonObject } from '../../src/base/json.ts';
+import { serverCluster } from '../../src/xds/identity/bootstrap.ts';
 import type { XdsResource, XdsType } from '../../src/xds/resource.ts';
 import { pathOf } from './counterparts.ts';
 
@@ -21,6 +22,9 @@ const typeUrls: Readonly<Record<XdsType, string>> = {
   secret: 'envoy.extensions.transport_sockets.tls.v3.Secret',
 };
 
+/** What bootstraps name the discovery server by, which takes access logs; here it takes none. */
+const logServer = { name: serverCluster, type: 'STATIC', connect_timeout: '1s' };
+
 /**
  * Envoy's complaints about the resources, empty if there are none: routes and secrets become part of what refers to
  * them.
@@ -32,7 +36,7 @@ export async function validateByEnvoy(directory: string, resources: readonly Xds
   const config = {
     static_resources: {
       listeners: bodies('listener').map(inlined),
-      clusters: bodies('cluster').map(inlined),
+      clusters: [...bodies('cluster').map(inlined), logServer],
       secrets: bodies('secret'),
     },
   };
@@ -100,6 +104,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
   writeAll(options.resources);
   const bootstrap = {
     node: { id: 'test', cluster: 'test' },
+    static_resources: { clusters: [logServer] },
     admin: { address: { pipe: { path: socket, mode: 0o666 } } },
     dynamic_resources: {
       lds_config: sourceOf(directory, 'listener.json'),

@@ -1,4 +1,4 @@
-// Reads the flows of all node proxies of one home, page by page: each reading brings what has come since the one before.
+// Reads the flows of all node proxies of one home, and those of Envoys from its xDS servers, page by page: each reading brings what has come since the one before.
 
 import type { Client } from '../../kube/client/client.ts';
 import { PartAdmin } from '../../kube/client/part-admin.ts';
@@ -10,6 +10,8 @@ export interface ObservedFlow extends Flow {
   /** The cluster of the client. */
   readonly from: string;
   readonly node: string;
+  /** The same for all that is told of one connection. */
+  readonly uid: string;
 }
 
 export interface LossesOfNode extends FlowLosses {
@@ -56,14 +58,22 @@ export class FlowReader {
       this.#admin = { madeMs: nowMs, part: new PartAdmin(this.#client) };
     const admin = this.#admin.part;
     const problems: string[] = [];
-    const { answers, unasked, idle } = await everyPart(this.#client, { part: 'proxy', nowMs }, async (lease, name) => {
-      const pages = await this.#pagesOf(lease, (path) => admin.ask<FlowPage>(lease, path, { timeoutMs: answerMsMax }));
-      for (const { problem } of pages) if (problem !== '') problems.push(`${name}: ${problem}`);
-      return pages;
-    });
-    const flows = answers
+    const read = (part: 'proxy' | 'xds') =>
+      everyPart(this.#client, { part, nowMs }, async (lease, name) => {
+        const pages = await this.#pagesOf(lease, (path) =>
+          admin.ask<FlowPage>(lease, path, { timeoutMs: answerMsMax }),
+        );
+        for (const { problem } of pages) if (problem !== '') problems.push(`${name}: ${problem}`);
+        return pages;
+      });
+    const [proxies, servers] = await Promise.all([read('proxy'), read('xds')]);
+    const { idle } = proxies;
+    const unasked = [...proxies.unasked, ...servers.unasked];
+    const flows = [...proxies.answers, ...servers.answers]
       .filter(({ from }) => this.#options.from === undefined || from === this.#options.from)
-      .flatMap(({ from, node, flows }) => flows.map((flow) => ({ from, node, ...flow })));
+      .flatMap(({ from, node, flows }) =>
+        flows.map((flow) => ({ from, node, ...flow, uid: uidOf(flow, { from, node }) })),
+      );
     return { flows, problems: [...problems, ...unasked, ...(idle === '' ? [] : [idle])] };
   }
 
@@ -87,4 +97,9 @@ export class FlowReader {
     }
     return pages;
   }
+}
+
+/** A proxy and an xDS server of one machine count for themselves. */
+function uidOf({ id, seenBy }: Flow, { from, node }: { readonly from: string; readonly node: string }): string {
+  return `${from}/${node}/${seenBy ?? 'kernel'}/${id}`;
 }

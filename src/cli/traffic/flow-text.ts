@@ -22,12 +22,12 @@ export function flowRow(flow: ObservedFlow): string[] {
   const { startedMs, endedMs, answeredAfterMs, sent, received } = flow;
   return [
     formatClock(startedMs ?? endedMs),
-    `${flow.from}/${flow.node}`,
+    `${flow.from}/${flow.node}${flow.seenBy === 'envoy' ? ' (Envoy)' : ''}`,
     clientOf(flow),
     `${flow.service}:${flow.port}/${flow.protocol}`,
     `${flow.cluster || '?'}${flow.way === 'gateway' ? ' (gateway)' : ''}`,
-    formatHostPort(flow.endpoint, flow.endpointPort),
-    flow.outcome,
+    flow.endpoint === '' ? '-' : formatHostPort(flow.endpoint, flow.endpointPort),
+    flow.status === undefined ? flow.outcome : `${flow.outcome} ${flow.status}`,
     answeredAfterMs === undefined ? '-' : `${answeredAfterMs.toFixed(1)}ms`,
     endedMs === undefined ? 'open' : startedMs === undefined ? '-' : formatElapsed(endedMs - startedMs),
     sent === undefined ? '-' : formatBytes(sent.bytes),

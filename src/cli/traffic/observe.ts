@@ -108,7 +108,7 @@ function timeOf({ startedMs, endedMs }: Flow): number {
 
 /** A flow is told of when it is answered and when it has ended. */
 function lastOfEach(flows: readonly ObservedFlow[]): ObservedFlow[] {
-  return [...new Map(flows.map((flow) => [`${flow.from}/${flow.node}/${flow.id}`, flow])).values()];
+  return [...new Map(flows.map((flow) => [flow.uid, flow])).values()];
 }
 
 /** One line each, as they come: columns as wide as those of the first page. */

@@ -33,6 +33,8 @@ const shownMax = 300;
 /** A proxy that records faster than this is read on at the next question. */
 const pagesMax = 4;
 const answerMs = 3_000;
+/** Node proxies, and the servers that Envoys tell. */
+const flowParts = ['proxy', 'xds'] as const;
 
 export class FlowFeed {
   readonly #world: World;
@@ -68,7 +70,12 @@ export class FlowFeed {
 
   async #read(homes: readonly HomeWatch[]): Promise<void> {
     try {
-      const { why } = await this.#proxies.ask(homes, this.#world.clock.wallMs(), (asked) => this.#readProxy(asked));
+      const { why } = await this.#proxies.ask(
+        homes,
+        this.#world.clock.wallMs(),
+        (asked) => this.#readProxy(asked),
+        flowParts,
+      );
       this.#why = why;
     } finally {
       this.#readMs = this.#world.clock.monotonicMs();
@@ -101,7 +108,7 @@ export class FlowFeed {
       atMs: startedMs ?? endedMs,
       ...{
         from: text(flow.from) || from,
-        node,
+        node: text(flow.node) || node,
         outcome: text(flow.outcome),
         way: text(flow.way),
         to: text(flow.cluster),
@@ -109,10 +116,12 @@ export class FlowFeed {
       client: flow.clientPort === 0 ? text(flow.client) : formatHostPort(text(flow.client), flow.clientPort),
       clientPod: text(flow.clientPod),
       service: `${text(flow.service)}:${flow.port}/${text(flow.protocol)}`,
-      endpoint: formatHostPort(text(flow.endpoint), flow.endpointPort),
+      endpoint: text(flow.endpoint) === '' ? '' : formatHostPort(text(flow.endpoint), flow.endpointPort),
       answeredAfterMs,
       lastedMs: endedMs === undefined || startedMs === undefined ? undefined : Math.max(0, endedMs - startedMs),
       isOpen: endedMs === undefined,
+      isOfEnvoy: flow.seenBy === 'envoy',
+      status: Number.isInteger(flow.status) ? flow.status : undefined,
       sentBytes: sent?.bytes,
       receivedBytes: received?.bytes,
     });

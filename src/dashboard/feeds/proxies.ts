@@ -7,7 +7,7 @@ import { PartAdmin } from '../../kube/client/part-admin.ts';
 import { flowReaderRole } from '../../kube/objects/admin-ticket.ts';
 import { isForbidden } from '../../kube/objects/api-error.ts';
 import type { Lease } from '../../kube/objects/lease.ts';
-import { partLabel, partState } from '../../kube/objects/part-lease.ts';
+import { type PartName, partLabel, partState } from '../../kube/objects/part-lease.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
 
 export interface AskedProxy {
@@ -28,13 +28,14 @@ export class Proxies {
     homes: readonly HomeWatch[],
     nowMs: number,
     work: (asked: AskedProxy) => Promise<T>,
+    parts: readonly PartName[] = ['proxy'],
   ): Promise<{ readonly answers: readonly T[]; readonly why: ReadonlyMap<HomeWatch, string> }> {
     const answers: T[] = [];
     const why = new Map<HomeWatch, string>();
     await Promise.all(
       homes.map(async (watch) => {
         const failures: string[] = [];
-        const leases = proxiesOf(watch, nowMs);
+        const leases = partsOf(watch, { nowMs, parts });
         await inParallel(leases, { atOnceMax }, async (lease) => {
           try {
             answers.push(await work({ watch, lease, admin: this.#adminOf(watch, nowMs) }));
@@ -60,10 +61,13 @@ export class Proxies {
 const notAllowed = `you may not see its connections (the ClusterRole ${flowReaderRole}, bound in portolan-system, has the rights)`;
 
 /** Those that report. A home that is not current has none: its Leases are old. */
-function proxiesOf(watch: HomeWatch, nowMs: number): Lease[] {
+function partsOf(
+  watch: HomeWatch,
+  { nowMs, parts }: { readonly nowMs: number; readonly parts: readonly string[] },
+): Lease[] {
   if (watch.client === undefined || !watch.isCurrent()) return [];
   return (watch.member?.leases.values() ?? []).filter(
-    (lease) => lease.metadata.labels?.[partLabel] === 'proxy' && partState(lease, nowMs).kind === 'reported',
+    (lease) => parts.includes(lease.metadata.labels?.[partLabel] ?? '') && partState(lease, nowMs).kind === 'reported',
   );
 }
 

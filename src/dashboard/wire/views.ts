@@ -229,6 +229,10 @@ export interface FlowRow {
   readonly answeredAfterMs: number | undefined;
   readonly lastedMs: number | undefined;
   readonly isOpen: boolean;
+  /** An Envoy told of it, when it had ended. */
+  readonly isOfEnvoy: boolean;
+  /** Of HTTP. */
+  readonly status: number | undefined;
   readonly sentBytes: number | undefined;
   readonly receivedBytes: number | undefined;
   /** Likely reasons of a failure, most likely first. */

@@ -5,7 +5,8 @@ import type { Metrics } from '../../base/metrics.ts';
 import { type AdminEndpoint, type AdminRoute, startAdminEndpoint } from '../../base/real/admin-endpoint.ts';
 import { countMax, endpointsOf, testConnectivity } from '../../proxy/connectivity/connectivity.ts';
 import type { Identify } from '../../proxy/connectivity/prober.ts';
-import { type FlowPage, flowOutcomes } from '../../proxy/flows/flow.ts';
+import type { FlowPage } from '../../proxy/flows/flow.ts';
+import { askedFlows } from './asked-flows.ts';
 import type { ProxyRole } from './part.ts';
 
 export interface ProxyAdminOptions {
@@ -37,12 +38,7 @@ export function startProxyAdmin(options: ProxyAdminOptions): Promise<AdminEndpoi
 
 async function flowsOf({ flows }: ProxyRole, query: URLSearchParams): Promise<FlowPage> {
   if (flows === undefined) throw new Error('this proxy records no flows: it runs in userspace mode or with --no-flows');
-  const [after, outcome] = [query.get('after'), query.get('outcome') ?? undefined];
-  if (after !== null && !/^\d{1,15}$/.test(after)) throw new Error(`after ${after}: want a number`);
-  if (outcome !== undefined && !flowOutcomes.some((one) => one === outcome))
-    throw new Error(`outcome ${outcome}: want ${flowOutcomes.join(', ')}`);
-  const filter = { service: query.get('service') ?? undefined, to: query.get('to') ?? undefined, outcome };
-  return flows({ ...filter, after: after === null ? undefined : Number(after) });
+  return flows(askedFlows(query));
 }
 
 async function test({ proxy, identify, zone }: ProxyAdminOptions, query: URLSearchParams) {

@@ -2,6 +2,8 @@
 
 import type { Metrics } from '../../base/metrics.ts';
 import { type AdminEndpoint, startAdminEndpoint } from '../../base/real/admin-endpoint.ts';
+import type { FlowPage } from '../../proxy/flows/flow.ts';
+import { askedFlows } from '../proxy/asked-flows.ts';
 import type { XdsRole } from './part.ts';
 
 export interface XdsAdminOptions {
@@ -17,6 +19,13 @@ export function startXdsAdmin({ listen, metrics, role, cluster }: XdsAdminOption
     notReady: () => role.notReady(),
     remark: () => (role.staleWhy() === '' ? '' : `still serving what was read last: ${role.staleWhy()}`),
     status: () => ({ cluster, staleWhy: role.staleWhy(), proxies: role.service.proxies.reports() }),
+    routes: {
+      '/flows': { methods: ['GET'], isOfFlows: true, handle: async ({ query }) => flowsOf(role, cluster, query) },
+    },
     registrations: [role.lease],
   });
+}
+
+function flowsOf({ service, lease }: XdsRole, from: string, query: URLSearchParams): FlowPage {
+  return service.flows.page({ node: lease.holder.replace(/_[^_]*$/, ''), from }, askedFlows(query));
 }

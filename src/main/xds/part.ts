@@ -155,6 +155,9 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
     const withheld = new WithheldList();
     const common = { world, log, client: home, views };
     clusterset = new ClustersetSource(common);
+    const { flows } = service;
+    const known = clusterset;
+    flows.serviceAt = (address) => known.serviceAt(address);
     const { peeringNamespace: secretsNamespace = namespace } = options;
     const secrets = started(parts, watchSecrets({ ...common, namespace: secretsNamespace }));
     const externalSecrets = started(parts, watchSecrets({ ...common, namespace: externalNamespace }));

@@ -33,7 +33,13 @@ export interface Flow {
   readonly outcome: FlowOutcome;
   /** By the node's clock. Absent if its start was not seen. */
   readonly startedMs?: number;
-  /** Until the first packet of the endpoint. */
+  /** Told of by an Envoy, when it had ended; the kernel tells of the others. */
+  readonly seenBy?: 'envoy';
+  /** The Envoy, if it is not the node that tells of it. */
+  readonly node?: string;
+  /** Of HTTP, where an Envoy saw it. */
+  readonly status?: number;
+  /** Until the first packet of the endpoint, or its first byte where an Envoy saw it. */
   readonly answeredAfterMs?: number;
   /** When the kernel forgot it: for TCP up to two minutes after the last packet. Absent while it is open. */
   readonly endedMs?: number;

@@ -6,6 +6,7 @@ import type { Place } from '../../clusterset/rules/choice/locality.ts';
 import type { SetLocality } from '../../clusterset/rules/locality.ts';
 import type { SetNetworks } from '../../clusterset/rules/networks/networks.ts';
 import { needsUnready } from '../../clusterset/rules/routing/routing.ts';
+import { tcpLog } from '../access-logs/config.ts';
 import { apiListener, edsCluster, http2Options, overAds, socketAddress, tcpProxy } from '../bodies.ts';
 import type { Cause, XdsResource } from '../resource.ts';
 import { assignmentOf } from './assignment.ts';
@@ -60,11 +61,21 @@ export function clustersetListeners(service: ClustersetService, domain: string):
         name,
         address: socketAddress(ip, port.port),
         bind_to_port: false,
-        filter_chains: [{ filters: [tcpProxy(cluster, triesOthers)] }],
+        filter_chains: [
+          {
+            filters: [
+              tcpProxy(cluster, { ...triesOthers, access_log: [tcpLog('sidecar', { service: keyOf(service) })] }),
+            ],
+          },
+        ],
       };
       return { type: 'listener', name, body, causes: [causeOf(service)] };
     }),
   );
+}
+
+function keyOf({ namespace, name }: ClustersetService): string {
+  return `${namespace}/${name}`;
 }
 
 function hostName({ name, namespace }: ClustersetService, domain: string): string {

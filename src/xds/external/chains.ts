@@ -4,6 +4,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { Plugins } from '../../external/plugins/plugin.ts';
 import type { Target } from '../../external/rules/target.ts';
+import { type AccessLogTags, httpLog, tcpLog } from '../access-logs/config.ts';
 import { blackholeName, extension, fromAds, passthroughName, ruleHeader, sentProtoHeader } from './envoy-names.ts';
 import { clusterChoice, filterNameOf, type HttpClass, portRouteName, vipRouteName } from './routes.ts';
 
@@ -40,8 +41,17 @@ function bytes(name: string, use: ChainUse): JsonObject {
   const way = use.kind === 'bytes' ? clusterChoice(use.target) : { cluster: name };
   return {
     name: 'tcp',
-    typed_config: { '@type': extension('filters.network.tcp_proxy.v3.TcpProxy'), stat_prefix: name, ...way },
+    typed_config: {
+      '@type': extension('filters.network.tcp_proxy.v3.TcpProxy'),
+      stat_prefix: name,
+      ...way,
+      ...(use.kind === 'bytes' ? { access_log: [tcpLog('external', tagsOf(use.target))] } : {}),
+    },
   };
+}
+
+function tagsOf({ object }: Target): AccessLogTags {
+  return { service: `${object.namespace}/${object.name}` };
 }
 
 function http(name: string, use: Extract<ChainUse, { httpClass: HttpClass }>, plugins: Plugins): JsonObject {
@@ -51,6 +61,7 @@ function http(name: string, use: Extract<ChainUse, { httpClass: HttpClass }>, pl
     typed_config: {
       '@type': extension('filters.network.http_connection_manager.v3.HttpConnectionManager'),
       stat_prefix: name,
+      ...(use.target === undefined ? {} : { access_log: [httpLog('external', tagsOf(use.target))] }),
       rds: { route_config_name: route, config_source: fromAds },
       early_header_mutation_extensions: [ruleMark(use.target?.key ?? passthroughName)],
       http_filters: [forgetRule, ...pluginFilters(plugins), router],

@@ -4,6 +4,7 @@
 // listener, so that a service that is withdrawn loses its streams and no others. Pure; the order of the input never matters.
 
 import type { JsonObject } from '../../base/json.ts';
+import { httpLog } from '../access-logs/config.ts';
 import {
   anyAddress,
   downstreamTls,
@@ -127,6 +128,7 @@ function manager(id: string): JsonObject {
     stat_prefix: 'gateway',
     codec_type: 'HTTP2',
     rds: { config_source: overAds, route_config_name: gatewayRoutes },
+    access_log: [httpLog('gateway', { from: id })],
     early_header_mutation_extensions: [markCaller(id)],
     http2_protocol_options: { allow_connect: true, connection_keepalive: { interval: '30s', timeout: '10s' } },
     // UDP only where a virtual host wants it.

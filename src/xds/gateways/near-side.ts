@@ -5,6 +5,7 @@
 
 import type { JsonObject } from '../../base/json.ts';
 import type { GatewayAddress } from '../../clusterset/rules/networks/networks.ts';
+import { tcpLog } from '../access-logs/config.ts';
 import {
   anyAddress,
   edsCluster,
@@ -67,6 +68,7 @@ export function tunnel(cluster: string, hostname: string): JsonObject {
   return tcpProxy(cluster, {
     max_connect_attempts: 3,
     idle_timeout: '0s',
+    access_log: [tcpLog('near-side')],
     tunneling_config: { hostname, headers_to_add: [{ header }] },
   });
 }

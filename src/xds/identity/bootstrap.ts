@@ -33,7 +33,7 @@ export interface BootstrapOptions {
   readonly isClustersetProxied: boolean;
 }
 
-const serverCluster = 'portolan-xds';
+export const serverCluster = 'portolan-xds';
 /** Envoy takes listeners inside only with this. */
 const internalListeners = {
   name: 'envoy.bootstrap.internal_listener',

@@ -7,8 +7,10 @@ import { LogBudget } from '../../base/log-budget.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { Timer, World } from '../../base/world.ts';
 import type { Place } from '../../clusterset/rules/choice/locality.ts';
+import { EnvoyFlows } from '../access-logs/envoy-flows.ts';
 import type { ProxyCaller } from '../identity/proxy-identity.ts';
 import { ViewIndex } from '../view/view-index.ts';
+import { LogStream, logMethod } from './log-stream.ts';
 import { measureXds, type XdsMeter } from './meter.ts';
 import { methodOf } from './methods.ts';
 import { Proxies, refusalsKeptMsDefault } from './proxies.ts';
@@ -27,6 +29,8 @@ export interface XdsServiceOptions {
 
 export class XdsService {
   readonly views = new ViewIndex();
+  /** What Envoys tell of connections. */
+  readonly flows: EnvoyFlows;
   readonly proxies: Proxies;
   /** How long refusals of a proxy that is away count. */
   readonly refusalsKeptMs: number;
@@ -42,6 +46,7 @@ export class XdsService {
   constructor(options: XdsServiceOptions) {
     this.#options = options;
     this.refusalsKeptMs = options.refusalsKeptMs ?? refusalsKeptMsDefault;
+    this.flows = new EnvoyFlows({ clock: options.world.clock });
     this.proxies = new Proxies(this.refusalsKeptMs);
     this.meter = measureXds(options.metrics, this.proxies, options.world.clock);
     const lines = new LogBudget(options.world.clock);
@@ -84,6 +89,8 @@ export class XdsService {
 
   /** Undefined for a method that is not served. */
   accept(call: ServerCall<ProxyCaller>): CallHandlers | undefined {
+    const { cluster } = this.#options;
+    if (call.path === logMethod) return new LogStream(call, { flows: this.flows, cluster });
     const method = methodOf(call.path);
     return method === undefined ? undefined : new ProxyStream(call, method, this.#context);
   }

@@ -133,6 +133,11 @@ export class ClustersetSource implements XdsSource {
     return this.#domain;
   }
 
+  /** The service at an address that is its own. */
+  serviceAt(address: string): string | undefined {
+    return this.#addresses.holderOf(address);
+  }
+
   /** An import by `namespace/name`, with the addresses that are its own; undefined if there is none. */
   service(key: string): ClustersetService | undefined {
     const service = this.#serviceOf(key);

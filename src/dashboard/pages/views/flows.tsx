@@ -173,7 +173,11 @@ function Row({ flow }: { readonly flow: FlowRow }) {
     <tr>
       <td>{atMs === undefined ? '–' : <Age atMs={atMs} />}</td>
       <td>
-        {from} <span className="small">{node}</span>
+        {from}{' '}
+        <span className="small">
+          {node}
+          {flow.isOfEnvoy ? ', Envoy' : ''}
+        </span>
         {flow.clientPod === '' ? null : <div>{flow.clientPod}</div>}
         <div className="mono">{client}</div>
       </td>
@@ -186,7 +190,10 @@ function Row({ flow }: { readonly flow: FlowRow }) {
         <div className="mono">{endpoint}</div>
       </td>
       <td>
-        <HealthBadge health={outcome === 'answered' ? 'ok' : 'failed'} text={outcome} />
+        <HealthBadge
+          health={outcome === 'answered' ? 'ok' : 'failed'}
+          text={flow.status === undefined ? outcome : `${outcome}, ${flow.status}`}
+        />
         {reasons.length === 0 ? null : (
           <details>
             <summary>Why?</summary>
