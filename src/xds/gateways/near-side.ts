@@ -61,12 +61,21 @@ export function originalDestination(): JsonObject {
   return { name: 'original', typed_config: typed('filters.listener.original_dst.v3.OriginalDst') };
 }
 
+/**
+ * A cluster that has just begun to export may be known here before its gateway is: it refuses for a moment. After a second and a half
+ * in all the connection is closed.
+ */
+const triesAgain: JsonObject = {
+  max_connect_attempts: 8,
+  backoff_options: { base_interval: '0.1s', max_interval: '0.4s' },
+};
+
 /** `hostname` is what the gateway is asked for. */
 export function tunnel(cluster: string, hostname: string): JsonObject {
   // For the gateway's log: what this side says, nothing more.
   const header = { key: 'x-forwarded-for', value: '%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%' };
   return tcpProxy(cluster, {
-    max_connect_attempts: 3,
+    ...triesAgain,
     idle_timeout: '0s',
     access_log: [tcpLog('near-side')],
     tunneling_config: { hostname, headers_to_add: [{ header }] },
