@@ -219,11 +219,14 @@ function connectBy(order: Extract<Order, { do: 'connect' }>): Promise<string> {
     const path = `/.well-known/masque/udp/${(target ?? authority).replace(/:(\d+)$/, '/$1')}/`;
     const extended = { ':protocol': protocol, ':scheme': 'https', ':path': path, 'capsule-protocol': '?1' };
     const more = protocol === undefined ? {} : extended;
-    session.once('remoteSettings', () => {
+    const ask = () => {
       const stream = session.request({ ':method': 'CONNECT', ':authority': authority, ...more });
       stream.on('error', () => end('refused: stream'));
       stream.on('response', (headers) => end(String(headers[':status'])));
-    });
+    };
+    // Whether it takes extended CONNECT the server says first; one that refuses us says nothing.
+    if (protocol === undefined) ask();
+    else session.once('remoteSettings', ask);
   });
 }
 
