@@ -147,7 +147,7 @@ describe('what a person types', () => {
     const { lines } = await members.at(north, 'export default/web --allow-system --to east');
     expect(lines).toEqual([
       'warning: service default/web does not exist in this cluster; create it',
-      'default/web is exported',
+      'default/web: the export is written; nothing is exported until a Service of that name exists',
     ]);
     await expect(members.at(north, 'export default/web --allow-system --wait --timeout 1')).rejects.toThrow(
       'export default/web: not done after 1 s: service default/web does not exist in this cluster',
