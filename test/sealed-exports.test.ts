@@ -209,7 +209,7 @@ describe('a sealed export between processes', () => {
     await until('it looks at the broker', async () =>
       (await typed('west', 'status')).lines.join().includes('lag: none'),
     );
-    expect(await addresses()).toHaveLength(2);
+    await until('both endpoints in west', async () => (await addresses()).length === 2);
   });
 
   test('west may no longer read -> it opens what it could open before, and nothing newer', async () => {

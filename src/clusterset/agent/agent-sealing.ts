@@ -109,9 +109,9 @@ export class AgentSealing {
     this.#exports.sweep(self).catch((error: unknown) => this.#options.log.warn('sealed records not swept', { error }));
   }
 
-  /** Tried again by the next look. */
+  /** Keys first, too: what is listed before they are known would count as unreadable. Tried again by the next look. */
   #remember(): void {
-    this.#memory.load().then(
+    Promise.all([this.#memory.load(), this.#keys.look()]).then(
       () => this.look(),
       (error: unknown) =>
         this.#options.log.warn('memory of sealed records cannot be read', { error: errorText(error) }),
