@@ -583,7 +583,7 @@ export const choiceMends: readonly Mend[] = [
     title: 'names, kernel, Envoy and gRPC -> the same endpoints, and parts as in the table',
     file: 'src/xds/clusterset/generate.ts',
     was: '    outlier_detection: leavesTheDead,\n',
-    became: '',
+    became: "    ...(name === '' ? { outlier_detection: leavesTheDead } : {}),\n",
   },
   {
     test: 'test/choice.test.ts',
