@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { flowReaderRole, ticketAccountOf, ticketKinds } from '../kube/objects/admin-ticket.ts';
 import { chartFiles } from './chart.ts';
 import { formerDefaultImage, isPinned } from './image.ts';
 import { secretNamespaces } from './objects.ts';
@@ -24,6 +25,17 @@ test.each(secretNamespaces)(
     });
   },
 );
+
+test.each([
+  ...ticketKinds.map((kind) => ({ kind: 'ServiceAccount', version: 'v1', ...ticketAccountOf(kind) })),
+  { kind: 'ClusterRole', version: 'rbac.authorization.k8s.io/v1', namespace: '', name: flowReaderRole },
+])('chart: $kind $name -> left out where a home has made it', ({ kind, version, namespace, name }) => {
+  const guard = new RegExp(
+    `lookup "${version}" "${kind}" "${namespace}" "${name}" }}\\n{{- if or \\(not \\$there\\) \\(eq \\(dig [^\\n]*release-name[^\\n]* \\.Release\\.Name\\) }}\\n---\\n([^{]*){{- end }}`,
+  );
+  const [, text = ''] = guard.exec(common) ?? [];
+  expect(parse(text)).toMatchObject({ kind, metadata: { name } });
+});
 
 test('chart: values of an older chart -> the defaults lie below them, and no template reads them without', () => {
   expect(helpers).toContain('mergeOverwrite (include "portolan.defaults" . | fromYaml) (deepCopy .Values)');

@@ -2,9 +2,12 @@
 // expression. So the chart cannot say anything that `portolan install` does not. Pure.
 
 import { clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
+import { flowReaderRole } from '../kube/objects/admin-ticket.ts';
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
+import { apiVersionOf } from '../kube/objects/object.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
+import { serviceAccountType } from '../kube/objects/rbac.ts';
 import { admissionSince, isAdmission } from './admission.ts';
 import { type Gated, templateCondition } from './gate.ts';
 import { formerDefaultImage, pinnedPattern } from './image.ts';
@@ -31,10 +34,15 @@ export function chartFiles(version: string, stringify: Stringify): ChartFile[] {
     { path: 'templates/_helpers.tpl', text: helpers(stringify) },
     {
       path: 'templates/common.yaml',
-      text: `${values}${secretNamespaces.map((name) => namespaceText(name, stringify)).join('')}${textsOf(
-        common.map((one) => ({ manifest: one })),
-        stringify,
-      )}`,
+      text: [
+        values,
+        ...secretNamespaces.map((name) => namespaceText(name, stringify)),
+        ...common.filter(isMadeByHomes).map((one) => textUnlessThere(one, stringify)),
+        textsOf(
+          common.filter((one) => !isMadeByHomes(one)).map((one) => ({ manifest: one })),
+          stringify,
+        ),
+      ].join(''),
     },
     ...parts.map(([name, objects]) => ({ path: `templates/${name}.yaml`, text: templateOf(name, objects, stringify) })),
     { path: 'templates/checks.yaml', text: `${values}${checks}` },
@@ -80,9 +88,20 @@ ${defaults}
 /** Joining makes one too, and people keep Secrets in them: they are made where there are none, and stay. */
 function namespaceText(name: string, stringify: Stringify): string {
   const annotations = { 'helm.sh/resource-policy': 'keep' };
-  const { object } = manifest(namespaceType, { name, annotations }, {});
+  return textUnlessThere(manifest(namespaceType, { name, annotations }, {}), stringify);
+}
+
+/** An embedded home has them from its start. */
+function isMadeByHomes({ type, object }: Manifest): boolean {
+  return type === serviceAccountType || object.metadata.name === flowReaderRole;
+}
+
+/** Helm refuses to install what somebody else has made. */
+function textUnlessThere({ type, object }: Manifest, stringify: Stringify): string {
+  const { name, namespace = '' } = object.metadata;
   const owner = '(dig "metadata" "annotations" "meta.helm.sh/release-name" "" $there)';
-  return `{{- $there := lookup "v1" "Namespace" "" ${JSON.stringify(name)} }}
+  const place = [apiVersionOf(type), type.kind, namespace, name].map((word) => JSON.stringify(word)).join(' ');
+  return `{{- $there := lookup ${place} }}
 {{- if or (not $there) (eq ${owner} .Release.Name) }}
 ---
 ${stringify(object)}{{- end }}
