@@ -23,7 +23,7 @@ export const benches: readonly Bench[] = [
     name: 'scale',
     title: 'A set of a hundred clusters',
     about:
-      'An agent, its home and the broker as processes; the other members have their records at the broker and live. Joining is bounded by the writes of the home that imports: two objects for each service, each on disk. After that a change costs what it changes, however much is there. An agent that starts again reads everything once; until it has, the home goes on with what it holds.',
+      'An agent, its home and the broker as processes; the other members have their records at the broker and live. Joining is bounded by the writes of the home that imports: an address, an import and its slices for each service, each on disk. After that a change costs what it changes, however much is there. An agent that starts again reads everything once; until it has, the home goes on with what it holds.',
     script: 'bench/scale.ts',
     args: [],
     plots: [

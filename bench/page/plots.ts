@@ -108,6 +108,6 @@ function niceCeiling(value: number): number {
 }
 
 function number(value: number): string {
-  if (value >= 10_000) return `${Math.round(value / 1000).toLocaleString('en')}k`;
+  if (value >= 100_000) return `${Math.round(value / 1000).toLocaleString('en')}k`;
   return value >= 100 || Number.isInteger(value) ? Math.round(value).toLocaleString('en') : value.toPrecision(2);
 }

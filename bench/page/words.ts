@@ -8,7 +8,7 @@ above the number of cores says little about time: run it on a quiet machine of y
 
 export const breaks = `## What breaks first, and how it shows
 
-- **Joining** is slow before anything else is: a home writes two objects for every imported service. \`portolan status\` counts
+- **Joining** is slow before anything else is: a home writes an address, an import and slices for every imported service. \`portolan status\` counts
   what is still to come; names answer as they arrive. A cluster that needs few of the services should not import all of them:
   \`accept: false\` in a ServiceImportPolicy.
 - **Memory of a home** follows what it holds. When the kernel ends its process, everybody else goes on with what they have, and
