@@ -71,7 +71,7 @@ export const benches: readonly Bench[] = [
     name: 'growth',
     title: 'One cluster more',
     about:
-      'What the broker pays for its members: at rest for heartbeats, which are thinned out so that 500 members cost no more than 100; at ten changes a second for sending each change to everybody. When the broker is too small for a set, its CPU shows it first, and the time of a change to the last cluster next.',
+      'The broker’s cost of one member more. At rest it is heartbeats: the more members there are, the less often each renews, so that all together renew ten times a second at most. Under load it is sending each change to every member. A broker that is too small for its set shows it by its CPU first, then by the time until a change has reached the last cluster.',
     script: 'bench/growth.ts',
     args: ['--seconds', '15'],
     plots: [

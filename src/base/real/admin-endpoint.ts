@@ -36,7 +36,7 @@ export interface AdminRegistration {
   refusalOf(ticket: string, kind: TicketKind): Promise<Refusal | undefined>;
 }
 
-/** What a ticket opens: what parts have seen of connections, or the rest. */
+/** A ticket for flows opens the paths that show connections; one for admins opens all others. */
 type TicketKind = 'admin' | 'flows';
 
 interface Refusal {

@@ -186,7 +186,7 @@ export function factsOfService(object: Service, seenMs: number): Omit<OwnerFacts
   };
 }
 
-/** What a data plane needs of a Service beside its name: the same fields as an import has. */
+/** The fields of a Service that decide where its traffic goes, read as those of an import are. */
 export function trafficOfService({ metadata, spec }: Service): Pick<OwnerFacts, 'traffic' | 'trafficDistribution'> {
   const { sessionAffinity, sessionAffinityConfig, internalTrafficPolicy, ports } = spec ?? {};
   const traffic = trafficOfImport({

@@ -199,7 +199,7 @@ function exportObject({ namespace, name, to, seal }: ExportRequest): ServiceExpo
   };
 }
 
-/** What the export still lacks, if that is known, is returned. */
+/** Yields lines for the user. Returns what is missing until the export works; undefined if nothing is, or nobody knows. */
 async function* warnings(
   deps: CliDeps,
   { home, namespace, name, to }: ExportRequest,
@@ -240,7 +240,7 @@ async function* warnings(
 
 const noService = 'a Service of that name exists';
 
-/** Whoever may not read Services is not told. */
+/** Says nothing to a user without the right to read Services. */
 async function missingService(home: Client, place: { namespace: string; name: string }): Promise<string | undefined> {
   const found = getOrUndefined<Service>(home, serviceType, place).then((service) => service !== undefined);
   return (await found.catch(() => true)) ? undefined : noService;

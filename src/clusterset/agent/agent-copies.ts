@@ -1,4 +1,4 @@
-// What an agent keeps of its home and of the broker, each kind once. All its controllers read these copies.
+// The agent's copies of objects in its home and at the broker. There is one copy of each kind, and all controllers read it.
 
 import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';

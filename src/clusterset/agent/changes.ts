@@ -1,4 +1,4 @@
-// What is looked at again when something changes that many services share: the policy of the set, a member, its life.
+// Some changes concern many services: the set's policy, a member, whether a member lives. This decides which objects are then checked again.
 
 import { summaryKey } from '../controllers/inventory/profiles.ts';
 import { viewKey } from '../controllers/merged-view.ts';

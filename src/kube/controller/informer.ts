@@ -113,7 +113,8 @@ class LocalCopy<T extends KubernetesObject = AnyObject, Kept = T> implements Inf
   constructor(options: InformerOptions<T, Kept>) {
     this.#options = options;
     this.#log = (this.#options.log ?? silentLog).with({ informer: this.#options.type.plural });
-    this.#keep = this.#options.keep ?? ((object: T) => object as unknown as Kept);
+    // What is made of an object by a hook is small, and may be no plain object.
+    this.#keep = this.#options.keep ?? ((object: T) => texts.share(object) as unknown as Kept);
     this.#store = new InformerStore<Kept>(this.#options.indexes ?? {});
     this.#reflector = new Reflector<T>({
       ...this.#options,
@@ -257,7 +258,7 @@ class LocalCopy<T extends KubernetesObject = AnyObject, Kept = T> implements Inf
     }
     // Deleted and re-created during an interruption: the delete is reported too.
     if (previous !== undefined && previous.uid !== uid) this.#remove(key);
-    const value = this.#tryKeep(key, texts.share(object));
+    const value = this.#tryKeep(key, object);
     if (value === undefined) {
       this.#remove(key);
     } else {

@@ -9,6 +9,7 @@ import type { AccessPlan } from './plan.ts';
 
 /** What one caller was refused since the last reading. */
 export interface RefusedCall {
+  /** The cluster of the caller. */
   readonly from: string;
   readonly client: string;
   readonly service: string;

@@ -1,11 +1,12 @@
 // The flows of a node: the kernel's events, the last minutes in memory, and how much of them is missing.
 
 import type { Timers } from '../../base/world.ts';
+import type { RefusedCall } from '../access/refusals.ts';
 import type { ProxyState } from '../state.ts';
 import type { FlowFilter, FlowLosses, FlowPage } from './flow.ts';
 import type { LogPage } from './flow-log.ts';
 import type { FlowOwners } from './owners.ts';
-import { type Denied, FlowRecorder } from './recorder.ts';
+import { FlowRecorder } from './recorder.ts';
 
 /** The kernel's events, line by line. */
 export interface FlowEvents {
@@ -55,7 +56,7 @@ export class KernelFlows implements FlowSource {
   }
 
   /** By the rules of access of this node, which serves `cluster`. */
-  denied(denied: Denied, cluster: string): void {
+  denied(denied: RefusedCall, cluster: string): void {
     this.#recorder.denied(denied, cluster, this.#options.world.clock.wallMs());
   }
 

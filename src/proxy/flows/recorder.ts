@@ -3,6 +3,7 @@
 // an answer for some seconds is told of as such; if the answer comes after all, that is told too. Pure.
 
 import { formatIp, parseIp } from '../../base/net/ip.ts';
+import type { RefusedCall } from '../access/refusals.ts';
 import { type ConntrackEvent, parseConntrackEvent, type Tuple } from './conntrack-event.ts';
 import type { Flow, FlowFilter, Transferred } from './flow.ts';
 import { FlowLog, type LogPage } from './flow-log.ts';
@@ -22,18 +23,6 @@ interface Waiting {
 }
 
 type Owners = Pick<FlowOwners, 'serviceAt' | 'ownerOf'>;
-
-/** Packets of one caller that the rules of access dropped. */
-export interface Denied {
-  /** The cluster of the caller. */
-  readonly from: string;
-  readonly client: string;
-  readonly service: string;
-  readonly endpoint: string;
-  readonly port: number;
-  readonly protocol: string;
-  readonly packets: number;
-}
 
 const noPod = (_address: string): string | undefined => undefined;
 const openMax = 20_000;
@@ -70,7 +59,7 @@ export class FlowRecorder {
   }
 
   /** The kernel drops these before it tracks them; the port of the client is not known. */
-  denied({ endpoint, port, packets, ...known }: Denied, cluster: string, nowMs: number): void {
+  denied({ endpoint, port, packets, ...known }: RefusedCall, cluster: string, nowMs: number): void {
     this.#count += 1;
     const to = { address: endpoint, port, endpoint, endpointPort: port, cluster };
     const times = { startedMs: nowMs, endedMs: nowMs };
