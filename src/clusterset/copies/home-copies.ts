@@ -8,6 +8,7 @@ import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
+import { shareTexts } from '../../kube/controller/shared-texts.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import {
   type EndpointSlice,
@@ -163,13 +164,13 @@ export function importKey(slice: EndpointSlice): string | undefined {
 // Lists that an API server left out are empty, and which pod or node an endpoint is stays at home. Hints matter where we write them.
 function keepSlice(slice: EndpointSlice): EndpointSlice {
   const hasOurHints = slice.metadata.labels?.[carriedForLabel] !== undefined;
-  return {
+  return shareTexts({
     ...slice,
     ports: slice.ports ?? [],
     endpoints: (slice.endpoints ?? []).map(({ nodeName: _node, targetRef: _target, hints, ...kept }) =>
       hasOurHints && hints !== undefined ? { ...kept, hints } : kept,
     ),
-  };
+  });
 }
 
 function keysOf(key: string | undefined): string[] {

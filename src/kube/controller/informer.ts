@@ -16,7 +16,7 @@ import type { AnyObject, KubernetesObject, ResourceType } from '../objects/objec
 import { keyOf } from '../objects/object.ts';
 import { type IndexFunctions, InformerStore, type StoredEntry } from './informer-store.ts';
 import { Reflector, type ReflectorState } from './reflector.ts';
-import { SharedTexts } from './shared-texts.ts';
+import { shareTexts } from './shared-texts.ts';
 
 /** `next` is absent when the object is gone, `previous` when it is new. */
 type InformerHandler<Kept> = (key: string, next: Kept | undefined, previous: Kept | undefined) => void;
@@ -89,9 +89,6 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
   return new LocalCopy(options);
 }
 
-/** Of all copies of this process. */
-const texts = new SharedTexts();
-
 class LocalCopy<T extends KubernetesObject = AnyObject, Kept = T> implements Informer<Kept> {
   readonly #options: InformerOptions<T, Kept>;
   readonly #log;
@@ -114,7 +111,7 @@ class LocalCopy<T extends KubernetesObject = AnyObject, Kept = T> implements Inf
     this.#options = options;
     this.#log = (this.#options.log ?? silentLog).with({ informer: this.#options.type.plural });
     // What is made of an object by a hook is small, and may be no plain object.
-    this.#keep = this.#options.keep ?? ((object: T) => texts.share(object) as unknown as Kept);
+    this.#keep = this.#options.keep ?? ((object: T) => shareTexts(object) as unknown as Kept);
     this.#store = new InformerStore<Kept>(this.#options.indexes ?? {});
     this.#reflector = new Reflector<T>({
       ...this.#options,

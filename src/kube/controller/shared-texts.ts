@@ -37,3 +37,10 @@ export class SharedTexts {
     return known;
   }
 }
+
+const ofAllCopies = new SharedTexts();
+
+/** For objects that a copy keeps. They must be plain, and not known to anybody else yet. */
+export function shareTexts<T extends object>(object: T): T {
+  return ofAllCopies.share(object);
+}
